@@ -1,0 +1,164 @@
+// Package intake is the front of every windowed transform: it settles which
+// windows and lateness apply, and in which form elements come in.
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
+
+	"tidemark/internal/portable"
+	"tidemark/internal/routing"
+	"tidemark/windowfns"
+)
+
+const (
+	// Unmarked is the mark of an element whose source says nothing about its
+	// watermark: past every deadline, so that the gate has to decide.
+	Unmarked = math.MaxInt64
+
+	// DefaultShards is the number of shards where a Config says 0.
+	DefaultShards = 4
+
+	maxShards = 1 << 16
+)
+
+// Form is the shape that elements come in, T being their type.
+type Form int
+
+const (
+	Plain  Form = iota // T
+	Marked             // KV<int64 mark, T>
+	Placed             // KV<Origin, T>: windows of the input's own WindowInto
+)
+
+// Config are the settings that windowed transforms share. Their meaning is
+// documented where users set them.
+type Config struct {
+	Windows         windowfns.Fn
+	AllowedLateness time.Duration
+	Watermarked     bool
+	Shards          int
+	Retention       time.Duration
+}
+
+// Plan is a checked Config together with its input.
+type Plan struct {
+	Form    Form
+	Type    reflect.Type   // T
+	Windows portable.Value // holds nothing where the form is Placed
+	Shards  int
+	Routing routing.Config
+
+	// Col is the input in the global window, in the shape that Form says.
+	Col beam.PCollection
+}
+
+// Prepare checks cfg against col before it touches the graph.
+func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
+	p := Plan{Shards: cfg.Shards}
+	if err := cfg.check(); err != nil {
+		return Plan{}, err
+	}
+	if p.Shards == 0 {
+		p.Shards = DefaultShards
+	}
+	if !s.IsValid() || !col.IsValid() {
+		return Plan{}, errors.New("invalid scope or input, want both from one pipeline")
+	}
+
+	t := col.Type()
+	switch {
+	case cfg.Watermarked:
+		if !typex.IsKV(t) || t.Components()[0].Type() != reflect.TypeFor[int64]() || typex.IsComposite(t.Components()[1].Type()) {
+			return Plan{}, fmt.Errorf("input = PCollection<%v>, want KV<int64, T> where Watermarked is set: the watermark in ms, then the element", t)
+		}
+		p.Form, p.Type = Marked, t.Components()[1].Type()
+	case typex.IsComposite(t.Type()):
+		return Plan{}, fmt.Errorf("input = PCollection<%v>, want single elements: put the key and the value of a KV into a struct", t)
+	default:
+		p.Form, p.Type = Plain, t.Type()
+	}
+
+	fn, lateness := cfg.Windows, cfg.AllowedLateness
+	strategy := col.WindowingStrategy()
+	if fn == nil {
+		var err error
+		if fn, err = windowfns.FromBeam(strategy.Fn); err != nil {
+			return Plan{}, fmt.Errorf("Windows is nil and the input's own windows cannot be used: %w", err)
+		}
+		if lateness != 0 {
+			return Plan{}, fmt.Errorf("AllowedLateness = %v with the windows of the input, want it in the beam.AllowedLateness of the WindowInto", lateness)
+		}
+		lateness = time.Duration(strategy.AllowedLateness) * time.Millisecond
+		if err := checkSpan("the input's AllowedLateness", lateness); err != nil {
+			return Plan{}, err
+		}
+	}
+	if err := fn.Validate(); err != nil {
+		return Plan{}, err
+	}
+	p.Routing = routing.Config{
+		LatenessMs:  lateness.Milliseconds(),
+		RetentionMs: cfg.Retention.Milliseconds(),
+		Many:        !single(fn),
+	}
+
+	switch {
+	case cfg.Windows == nil:
+		sc := s.Scope("place")
+		var placed beam.PCollection
+		if p.Form == Marked {
+			placed = beam.ParDo(sc, &placeMarkedFn{Sliding: p.Routing.Many}, col)
+		} else {
+			placed = beam.ParDo(sc, &placeFn{Sliding: p.Routing.Many}, col)
+		}
+		p.Form, p.Col = Placed, beam.WindowInto(sc, window.NewGlobalWindows(), placed)
+	default:
+		w, err := portable.Of(fn)
+		if err != nil {
+			return Plan{}, fmt.Errorf("Windows: %w", err)
+		}
+		p.Windows, p.Col = w, col
+		if strategy.Fn.Kind != window.GlobalWindows {
+			p.Col = beam.WindowInto(s, window.NewGlobalWindows(), col)
+		}
+	}
+	return p, nil
+}
+
+func (cfg Config) check() error {
+	if err := checkSpan("AllowedLateness", cfg.AllowedLateness); err != nil {
+		return err
+	}
+	if err := checkSpan("Retention", cfg.Retention); err != nil {
+		return err
+	}
+	if cfg.Shards < 0 || cfg.Shards > maxShards {
+		return fmt.Errorf("Shards = %d, want 1 to %d, or 0 for the default of %d", cfg.Shards, maxShards, DefaultShards)
+	}
+	return nil
+}
+
+func checkSpan(name string, d time.Duration) error {
+	if d < 0 || d%time.Millisecond != 0 || d > routing.MaxLateness {
+		return fmt.Errorf("%s = %v, want a whole number of milliseconds from 0s to %v", name, d, routing.MaxLateness)
+	}
+	return nil
+}
+
+// single reports whether fn is known to give one window an element.
+func single(fn windowfns.Fn) bool {
+	switch fn.(type) {
+	case windowfns.Tumbling, windowfns.Calendar:
+		return true
+	default:
+		return false
+	}
+}

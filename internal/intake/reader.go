@@ -1,0 +1,96 @@
+package intake
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"tidemark/internal/portable"
+	"tidemark/internal/routing"
+	"tidemark/windowfns"
+)
+
+// The counters of the conservation law, in (element, window) pairs: assigned =
+// added + late.
+var (
+	// Assigned is counted where windows are assigned, in front of the gate.
+	Assigned = beam.NewCounter("tidemark", "assigned")
+	// Added is counted where elements enter a total.
+	Added = beam.NewCounter("tidemark", "added")
+	// Corrected is the part of Added that came after the end of the window.
+	Corrected = beam.NewCounter("tidemark", "corrected")
+	// LateMissed is counted where late records are written.
+	LateMissed = beam.NewCounter("tidemark", "late")
+)
+
+// Reader is the part of a packing DoFn that reads elements. Its exported fields
+// travel to the workers.
+type Reader struct {
+	Type       beam.EncodedType
+	Fn         portable.Value
+	Placed     bool
+	Shards     int
+	LatenessMs int64
+
+	fn  windowfns.Fn
+	buf []windowfns.Window
+	enc beam.ElementEncoder
+}
+
+// NewReader returns the Reader of a plan.
+func NewReader(p Plan) Reader {
+	return Reader{
+		Type:       beam.EncodedType{T: p.Type},
+		Fn:         p.Windows,
+		Placed:     p.Form == Placed,
+		Shards:     p.Shards,
+		LatenessMs: p.Routing.LatenessMs,
+	}
+}
+
+// Setup readies r on a worker.
+func (r *Reader) Setup() (err error) {
+	r.enc = beam.NewElementEncoder(r.Type.T)
+	if r.Placed {
+		return nil
+	}
+	r.fn, err = portable.As[windowfns.Fn](r.Fn)
+	return err
+}
+
+// Windows are the windows of an element with timestamp tMs, by ascending end.
+// They are valid until the next call.
+func (r *Reader) Windows(tMs int64) ([]windowfns.Window, error) {
+	r.buf = r.fn.AppendWindows(r.buf[:0], tMs)
+	if len(r.buf) == 0 {
+		return nil, fmt.Errorf("%v gives no window to the time %d ms, want at least one", r.fn, tMs)
+	}
+	for i, w := range r.buf {
+		if !w.Contains(tMs) || i > 0 && w.EndMs < r.buf[i-1].EndMs {
+			return nil, fmt.Errorf("%v gives the windows %v to the time %d ms, want windows around it by ascending end", r.fn, r.buf, tMs)
+		}
+	}
+	return r.buf, nil
+}
+
+// Encode appends the encoding of the element v to buf.
+func (r *Reader) Encode(v any, buf *bytes.Buffer) error {
+	return r.enc.Encode(v, buf)
+}
+
+// Gate puts the copies of an element for its doubtful windows into p and
+// reports whether p is full. The first copy carries it.Raw.
+func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
+	it.Probes = len(doubtful)
+	if it.Windows > 1 {
+		it.Seq = p.NextSeq()
+	}
+	for _, w := range doubtful {
+		if p.Add(shard, w, &it) {
+			full = true
+		}
+		it.Raw = nil
+	}
+	return full
+}

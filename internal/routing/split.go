@@ -1,0 +1,111 @@
+package routing
+
+import (
+	"math"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/windowfns"
+)
+
+func init() {
+	register.DoFn4x1[beam.EventTime, int64, []byte, Emit, error](&coarseFn{})
+	register.DoFn6x1[beam.PaneInfo, int64, func(*[]byte) bool, Emit, Emit, Emit, error](&splitFn{})
+	register.Emitter3[beam.EventTime, int64, []byte]()
+	register.Iter1[[]byte]()
+}
+
+// coarseFn stamps batches for the gate that lets the exact ones forget.
+type coarseFn struct {
+	BeyondMs int64 // allowed lateness + retention
+	GrainMs  int64
+}
+
+// ProcessElement stamps a batch with the last millisecond before the first
+// multiple of the grain that is at least BeyondMs after the window's end. A
+// watermark there is past every deadline of the window.
+func (f *coarseFn) ProcessElement(_ beam.EventTime, shard int64, b []byte, emit Emit) error {
+	batch, err := ReadBatch(b)
+	if err != nil {
+		return err
+	}
+	emit(mtime.Time(ceilMultiple(batch.Window.EndMs+f.BeyondMs, f.GrainMs)-1), shard, b)
+	return nil
+}
+
+// ceilMultiple is the smallest multiple of n, n > 0, that is at least x.
+func ceilMultiple(x, n int64) int64 {
+	r := x % n
+	if r > 0 {
+		r -= n
+	}
+	return x - r
+}
+
+// splitFn stands behind the GroupByKey of a gate and reads the timing of its
+// panes. What is not late passes, stamped with the deadline end + PassDelayMs;
+// in batch the timing can be anything but late. What is late goes to the next
+// gate, stamped with the deadline end + RestDelayMs, or, behind the last gate,
+// becomes late records.
+type splitFn struct {
+	PassDelayMs int64
+	RestDelayMs int64
+	Last        bool // no further gate for what is late here
+	Final       bool // what passes here is in time
+	Many        bool // elements can have several windows
+}
+
+func (f *splitFn) ProcessElement(pane beam.PaneInfo, shard int64, batches func(*[]byte) bool, pass, rest, verdict Emit) error {
+	late := pane.Timing == typex.PaneLate
+	var b []byte
+	for batches(&b) {
+		batch, err := ReadBatch(b)
+		if err != nil {
+			return err
+		}
+		end := batch.Window.EndMs
+		switch {
+		case !late:
+			pass(mtime.Time(end-1+f.PassDelayMs), shard, b)
+		case !f.Last:
+			rest(mtime.Time(end-1+f.RestDelayMs), shard, b)
+		}
+		if late && f.Last || !late && f.Final && f.Many {
+			if err := report(&batch, late, shard, rest, verdict); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// report writes the late records of a judged batch, and the verdicts on
+// elements whose other windows are judged elsewhere.
+func report(batch *Batch, late bool, shard int64, record, verdict Emit) error {
+	var it Item
+	var records, verdicts []byte
+	oldest := int64(math.MaxInt64)
+	missed := []windowfns.Window{batch.Window}
+	for batch.Next(&it) {
+		switch {
+		case it.Probes > 1:
+			if verdicts == nil {
+				verdicts = appendVerdicts(nil, batch.nonce, batch.Window, late)
+			}
+			verdicts = appendVerdict(verdicts, &it, late)
+		case late:
+			oldest = min(oldest, it.TimeMs)
+			records = AppendLate(records, &LateRecord{TimeMs: it.TimeMs, Missed: missed, All: it.Windows == 1, Raw: it.Raw})
+		}
+	}
+	if records != nil {
+		record(mtime.Time(oldest), shard, records)
+	}
+	if verdicts != nil {
+		verdict(mtime.Time(batch.Window.EndMs-1), shard, verdicts)
+	}
+	return batch.Err()
+}

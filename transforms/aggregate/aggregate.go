@@ -1,0 +1,160 @@
+package aggregate
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"tidemark/internal/intake"
+	"tidemark/internal/portable"
+	"tidemark/internal/routing"
+	"tidemark/windowfns"
+)
+
+func init() {
+	beam.RegisterType(reflect.TypeFor[Row]())
+	beam.RegisterType(reflect.TypeFor[Unshown]())
+}
+
+// Config sets the windows of [PerKey]. The zero value takes them from the
+// input's own WindowInto.
+type Config struct {
+	// Windows assigns windows to elements by their timestamps. Where it is nil,
+	// the windows and the allowed lateness are those of the input's WindowInto,
+	// which must be of fixed or sliding windows; its trigger and accumulation
+	// mode do not matter.
+	Windows windowfns.Fn
+
+	// AllowedLateness L is event time, in whole milliseconds: a window takes
+	// elements while the watermark is below its end + L. Default 0: none after
+	// the end. It must be 0 where Windows is nil.
+	AllowedLateness time.Duration
+
+	// Watermarked says that the input is KV<int64, T>: each element comes with
+	// the watermark, in ms, that its source had when it read the element, never
+	// lower than what the source had reported. Elements that are in time by it
+	// need not pass the gate. Batch sources may send math.MinInt64.
+	Watermarked bool
+
+	// Shards is how many groups keys are dealt into, 1 to 65536; 0 means 4. It
+	// bounds the parallelism and never changes results. Each (shard, window)
+	// that a bundle touches costs a state call, so more is not faster.
+	Shards int
+
+	// Retention bounds the gate's memory of past windows, in event time; 0 is
+	// for ever. See package gate, Limits.
+	Retention time.Duration
+}
+
+// An Aggregator says what is computed. Accumulators are encoded: they travel
+// between workers and lie in state as bytes, and are merged in that form.
+//
+// Implementations are structs (or pointers to structs) of a type registered
+// with beam.RegisterType, whose exported fields survive a JSON round trip.
+// Methods are not called concurrently on one value.
+type Aggregator interface {
+	// Lift appends the key of elem, which has the timestamp timeMs, to key, and
+	// the accumulator of elem alone to acc. An error fails the bundle; keep bad
+	// elements out beforehand.
+	Lift(elem any, timeMs int64, key, acc []byte) (newKey, newAcc []byte, err error)
+
+	// Merge returns the accumulator of all the elements of dst and src. It may
+	// reuse dst and must not keep or change src. It is associative and
+	// commutative to the last byte, so that the order of arrival cannot show.
+	Merge(dst, src []byte) ([]byte, error)
+
+	// Check says why the total cannot be emitted, or returns nil.
+	Check(total []byte) error
+}
+
+// Pane is the kind of a row.
+type Pane string
+
+// The panes of a key and window. EARLY and FINAL rows are not emitted yet.
+const (
+	Early  Pane = "EARLY"
+	OnTime Pane = "ON_TIME"
+	Late   Pane = "LATE"
+	Final  Pane = "FINAL"
+)
+
+// Row is the total of one key and window at one firing.
+type Row struct {
+	Key     string
+	StartMs int64 // the window is [StartMs, EndMs)
+	EndMs   int64
+	Pane    Pane
+
+	// Revision counts the rows of a key and window from 0.
+	Revision int64
+
+	// Total is the encoded accumulator of all elements so far; Previous that of
+	// the row before, empty on revision 0.
+	Total    []byte
+	Previous []byte
+}
+
+// Unshown is a total that the aggregator did not let through; see
+// [Aggregator.Check]. It took no revision. The elements stay in the total.
+type Unshown struct {
+	Key     string
+	StartMs int64
+	EndMs   int64
+	Pane    Pane
+	Total   []byte
+	Reason  string
+}
+
+// PerKey aggregates elements per key and window. See the package documentation
+// for what it promises.
+//
+// Input: PCollection<T>, or PCollection<KV<int64, T>> where cfg.Watermarked is
+// set; T is not a KV. Outputs: rows is PCollection<[Row]>, unshown is
+// PCollection<[Unshown]>, both with the timestamp EndMs - 1; late is
+// PCollection<KV<[gate.Missed], T>>, one element for each element that missed
+// at least one window, at its own timestamp. All are in the global window.
+//
+// PerKey panics on a bad Config or input, as Beam's constructors do; see
+// [TryPerKey].
+func PerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (rows, unshown, late beam.PCollection) {
+	rows, unshown, late, err := TryPerKey(s, cfg, agg, col)
+	if err != nil {
+		panic(err)
+	}
+	return rows, unshown, late
+}
+
+// TryPerKey is [PerKey] with the construction error returned.
+func TryPerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (rows, unshown, late beam.PCollection, err error) {
+	s = s.Scope("aggregate.PerKey")
+	fail := func(err error) (beam.PCollection, beam.PCollection, beam.PCollection, error) {
+		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("aggregate.PerKey: %w", err)
+	}
+	shipped, err := portable.Of(agg)
+	if err != nil {
+		return fail(fmt.Errorf("aggregator: %w", err))
+	}
+	plan, err := intake.Prepare(s, intake.Config(cfg), col)
+	if err != nil {
+		return fail(err)
+	}
+
+	// First, elements are packed by bundle: those that are surely in time are
+	// aggregated on the spot, the others get ready for the gate.
+	direct, suspects := pack(s.Scope("pack"), plan, shipped)
+
+	// Second, the gate sorts the suspects.
+	routed := routing.Route(s.Scope("gate"), plan.Routing, suspects)
+
+	// Third, all that is in time is folded into one cell a shard and window.
+	sc := s.Scope("fold")
+	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockOnTime}, routed.OnTime)}
+	if plan.Routing.LatenessMs > 0 {
+		delay := plan.Routing.LatenessMs
+		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))
+	}
+	rows, unshown = beam.ParDo2(sc, newFoldFn(shipped, plan.Routing.LatenessMs), beam.Flatten(sc, blocks...))
+	return rows, unshown, intake.Late(s.Scope("late"), plan.Type, routed.Late), nil
+}

@@ -1,0 +1,314 @@
+package aggregate
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tidemark/internal/routing"
+	"tidemark/windowfns"
+)
+
+// A cell is the state of one shard and window: a log of blocks in a bag. Blocks
+// are only ever appended, so that adding to a window costs one blind write, and
+// [cell] reads them back into one entry a key. A block is
+//
+//	kind byte | elements uvarint | entry*
+//
+// where an entry of a delta is
+//
+//	len(key) uvarint | key | len(acc) uvarint | acc
+//
+// and one of a snapshot
+//
+//	len(key) uvarint | key | flags byte | [acc] [shown] [pending] prefixed | [rows uvarint]
+const (
+	// blockOnTime adds to what the ON_TIME row shows.
+	blockOnTime = 'N'
+	// blockCorrection came within the allowed lateness: it shows in a LATE row,
+	// and never before the ON_TIME row.
+	blockCorrection = 'C'
+	// blockOpen and blockFired are snapshots: entries replace what the log said
+	// of their keys before. In a fired one the end of the window has passed.
+	blockOpen  = 'O'
+	blockFired = 'F'
+)
+
+const (
+	hasAcc = 1 << iota
+	hasShown
+	shownIsAcc
+	hasPending
+	hasRows
+)
+
+// cellKey names a cell: shard|start|end, in text because it is the key of a
+// PCollection that non-Go runners handle too.
+func cellKey(shard int64, w windowfns.Window) string {
+	b := make([]byte, 0, 40)
+	b = strconv.AppendInt(b, shard, 36)
+	b = append(b, '|')
+	b = strconv.AppendInt(b, w.StartMs, 36)
+	b = append(b, '|')
+	b = strconv.AppendInt(b, w.EndMs, 36)
+	return string(b)
+}
+
+// cellWindow is the window in a key that [cellKey] made.
+func cellWindow(key string) (windowfns.Window, error) {
+	_, span, _ := strings.Cut(key, "|")
+	start, end, _ := strings.Cut(span, "|")
+	s, err1 := strconv.ParseInt(start, 36, 64)
+	e, err2 := strconv.ParseInt(end, 36, 64)
+	if err1 != nil || err2 != nil {
+		return windowfns.Window{}, fmt.Errorf("aggregate: malformed cell key")
+	}
+	return windowfns.Window{StartMs: s, EndMs: e}, nil
+}
+
+func appendBlockHeader(b []byte, kind byte, elements int) []byte {
+	return binary.AppendUvarint(append(b, kind), uint64(elements))
+}
+
+func appendDelta(b []byte, key string, acc []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(key)))
+	b = append(b, key...)
+	return appendPrefixed(b, acc)
+}
+
+func appendPrefixed(b, p []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(p)))
+	return append(b, p...)
+}
+
+// blockElements is how many elements a delta block stands for.
+func blockElements(b []byte) (kind byte, elements int64, err error) {
+	r := routing.NewReader(b)
+	kind = r.Byte()
+	elements = int64(r.Uvarint())
+	return kind, elements, r.Err()
+}
+
+// entry is what a cell holds of one key.
+type entry struct {
+	key     string
+	acc     []byte // everything that the next row shows; nil if nothing yet
+	pending []byte // corrections that wait for the ON_TIME row; nil if none
+	shown   []byte // the total in the last row; nil if there was none
+	rows    int64  // how many rows there were
+	added   bool   // something on time came after the last snapshot
+	touched bool   // changed since the last snapshot
+}
+
+// cell is the state of one shard and window, read from its log.
+type cell struct {
+	agg     Aggregator
+	fired   bool
+	entries []entry
+	index   map[string]int
+}
+
+func readCell(agg Aggregator, log [][]byte) (*cell, error) {
+	c := &cell{agg: agg, index: map[string]int{}}
+	for _, b := range log {
+		if err := c.apply(b); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *cell) entry(key string) *entry {
+	i, ok := c.index[key]
+	if !ok {
+		i = len(c.entries)
+		c.index[key] = i
+		c.entries = append(c.entries, entry{key: key})
+	}
+	return &c.entries[i]
+}
+
+// apply adds the block b of the log. It keeps references to b.
+func (c *cell) apply(b []byte) error {
+	// One copy for all keys, which then share its memory.
+	text := string(b)
+	r := routing.NewReader(b)
+	kind := r.Byte()
+	r.Uvarint()
+	if kind == blockFired {
+		c.fired = true
+	}
+	for !r.Done() {
+		n := int(r.Uvarint())
+		at := len(b) - r.Len()
+		if r.Bytes(n) == nil && n > 0 {
+			break
+		}
+		e := c.entry(text[at : at+n])
+		e.touched = true
+		var err error
+		switch kind {
+		case blockOnTime:
+			if e.shown != nil {
+				e.acc = slices.Clone(e.acc) // shown may be the same memory
+			}
+			e.added = true
+			e.acc, err = merge(c.agg, e.acc, r.Prefixed())
+		case blockCorrection:
+			e.pending, err = merge(c.agg, e.pending, r.Prefixed())
+		case blockOpen, blockFired:
+			*e = readSnapshot(e.key, &r)
+		default:
+			err = fmt.Errorf("aggregate: block of unknown kind %q", kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
+func readSnapshot(key string, r *routing.Reader) entry {
+	e := entry{key: key}
+	flags := r.Byte()
+	if flags&hasAcc != 0 {
+		e.acc = r.Prefixed()
+	}
+	if flags&hasShown != 0 {
+		e.shown = r.Prefixed()
+	}
+	if flags&shownIsAcc != 0 {
+		e.shown = e.acc
+	}
+	if flags&hasPending != 0 {
+		e.pending = r.Prefixed()
+	}
+	if flags&hasRows != 0 {
+		e.rows = int64(r.Uvarint())
+	}
+	return e
+}
+
+// merge folds src into dst, which may be nil and may be changed in place.
+func merge(agg Aggregator, dst, src []byte) ([]byte, error) {
+	if dst == nil {
+		return slices.Clip(src), nil
+	}
+	out, err := agg.Merge(slices.Clip(dst), src)
+	if err != nil {
+		return nil, fmt.Errorf("aggregate: merging: %w", err)
+	}
+	return out, nil
+}
+
+// snapshot encodes the entries of c as one block; with touchedOnly, those that
+// changed since c was read.
+func (c *cell) snapshot(touchedOnly bool) []byte {
+	kind := byte(blockOpen)
+	if c.fired {
+		kind = blockFired
+	}
+	b := appendBlockHeader(nil, kind, 0)
+	for i := range c.entries {
+		e := &c.entries[i]
+		if touchedOnly && !e.touched {
+			continue
+		}
+		b = appendSnapshot(b, e)
+	}
+	return b
+}
+
+func appendSnapshot(b []byte, e *entry) []byte {
+	same := len(e.acc) > 0 && len(e.acc) == len(e.shown) && &e.acc[0] == &e.shown[0]
+	var flags byte
+	if e.acc != nil {
+		flags |= hasAcc
+	}
+	switch {
+	case same || e.shown != nil && string(e.shown) == string(e.acc):
+		flags |= shownIsAcc
+	case e.shown != nil:
+		flags |= hasShown
+	}
+	if e.pending != nil {
+		flags |= hasPending
+	}
+	if e.rows != 0 {
+		flags |= hasRows
+	}
+	b = binary.AppendUvarint(b, uint64(len(e.key)))
+	b = append(b, e.key...)
+	b = append(b, flags)
+	if flags&hasAcc != 0 {
+		b = appendPrefixed(b, e.acc)
+	}
+	if flags&hasShown != 0 {
+		b = appendPrefixed(b, e.shown)
+	}
+	if flags&hasPending != 0 {
+		b = appendPrefixed(b, e.pending)
+	}
+	if flags&hasRows != 0 {
+		b = binary.AppendUvarint(b, uint64(e.rows))
+	}
+	return b
+}
+
+// show is called with each row that a firing makes.
+type show func(pane Pane, e *entry, previous []byte)
+
+// refuse is called with each total that the aggregator does not let through.
+type refuse func(pane Pane, e *entry, reason error)
+
+// fire shows what there is to show once the end of the window has passed: the
+// first time an ON_TIME row for every key with something on time, and always a
+// LATE row for every key with corrections. Keys come in ascending order.
+func (c *cell) fire(row show, refused refuse) error {
+	first := !c.fired
+	c.fired = true
+	slices.SortFunc(c.entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
+	for i := range c.entries {
+		e := &c.entries[i]
+		c.index[e.key] = i
+		switch {
+		case first && e.acc != nil:
+			c.showOne(OnTime, e, row, refused)
+		case !first && e.added:
+			// An element on time that came after the firing: no runner should
+			// let it, and it is not lost if one does.
+			c.showOne(Late, e, row, refused)
+		}
+		if err := c.correct(e, row, refused); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// correct shows the pending corrections of e in a LATE row.
+func (c *cell) correct(e *entry, row show, refused refuse) error {
+	if e.pending == nil {
+		return nil
+	}
+	var err error
+	if e.acc, err = merge(c.agg, slices.Clone(e.acc), e.pending); err != nil {
+		return err
+	}
+	e.pending = nil
+	c.showOne(Late, e, row, refused)
+	return nil
+}
+
+func (c *cell) showOne(pane Pane, e *entry, row show, refused refuse) {
+	e.touched = true
+	if err := c.agg.Check(e.acc); err != nil {
+		refused(pane, e, err)
+		return
+	}
+	row(pane, e, e.shown)
+	e.shown = e.acc
+	e.rows++
+}

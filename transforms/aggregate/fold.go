@@ -1,0 +1,257 @@
+package aggregate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/state"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/timers"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/internal/intake"
+	"tidemark/internal/portable"
+	"tidemark/internal/routing"
+	"tidemark/windowfns"
+)
+
+type (
+	emitRow     = func(beam.EventTime, Row)
+	emitUnshown = func(beam.EventTime, Unshown)
+)
+
+func init() {
+	register.DoFn3x1[int64, []byte, emitBlock, error](&foldInFn{})
+	register.DoFn7x1[context.Context, state.Provider, timers.Provider, string, []byte, emitRow, emitUnshown, error](&foldFn{})
+	register.Emitter2[beam.EventTime, Row]()
+	register.Emitter2[beam.EventTime, Unshown]()
+}
+
+// foldInFn aggregates a batch that passed the gate into a block.
+type foldInFn struct {
+	Agg     portable.Value
+	Kind    byte
+	DelayMs int64 // how far after the window's end the deadline of the block is
+
+	agg Aggregator
+}
+
+func (f *foldInFn) Setup() (err error) {
+	f.agg, err = portable.As[Aggregator](f.Agg)
+	return err
+}
+
+func (f *foldInFn) ProcessElement(shard int64, packed []byte, emit emitBlock) error {
+	batch, err := routing.ReadBatch(packed)
+	if err != nil {
+		return err
+	}
+	b := block{blockKey: blockKey{kind: f.Kind}, index: map[string]int{}}
+	var it routing.Item
+	for batch.Next(&it) {
+		r := routing.NewReader(it.Body)
+		key := r.Prefixed()
+		if r.Err() != nil {
+			return r.Err()
+		}
+		b.elements++
+		if _, err := b.add(f.agg, key, r.Bytes(r.Len())); err != nil {
+			return err
+		}
+	}
+	emit(mtime.Time(batch.Window.EndMs-1+f.DelayMs), cellKey(shard, batch.Window), b.encode())
+	return batch.Err()
+}
+
+// The tags of the fold's timers.
+const (
+	timerEnd   = "end"   // the watermark has passed the end of the window
+	timerClose = "close" // and the allowed lateness
+)
+
+// foldFn keeps the cell of each shard and window in the global window, whose
+// state no runner clears, and emits its rows: ON_TIME ones when the watermark
+// passes the end, LATE ones as corrections come.
+//
+// Blocks on time are appended unread. A correction may arrive before the timer
+// of the window's end has fired, because it came another way than the elements
+// on time; it then waits in the cell, and the timer emits both. The timer of a
+// cell that does not exist yet is due at once where the end has passed.
+type foldFn struct {
+	Log   state.Bag[[]byte]
+	Timer timers.EventTime
+
+	Agg        portable.Value
+	LatenessMs int64
+
+	agg Aggregator
+
+	// grown is a hint on how far logs have grown since they were compacted, by
+	// cell. It is forgotten freely: results do not depend on it.
+	grown map[string]growth
+}
+
+type growth struct{ compact, appended int }
+
+// compactBytes is how much a log grows before it is compacted, at the least. It
+// also has to double, so that the work stays proportional to what is appended.
+const compactBytes = 64 << 10
+
+// maxGrown bounds the number of hints.
+const maxGrown = 1 << 16
+
+func newFoldFn(agg portable.Value, latenessMs int64) *foldFn {
+	return &foldFn{
+		Log:        state.MakeBagState[[]byte]("log"),
+		Timer:      timers.InEventTime("deadline"),
+		Agg:        agg,
+		LatenessMs: latenessMs,
+	}
+}
+
+func (f *foldFn) Setup() (err error) {
+	f.grown = map[string]growth{}
+	f.agg, err = portable.As[Aggregator](f.Agg)
+	return err
+}
+
+func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, key string, b []byte, row emitRow, unshown emitUnshown) error {
+	w, err := cellWindow(key)
+	if err != nil {
+		return err
+	}
+	kind, elements, err := blockElements(b)
+	if err != nil {
+		return err
+	}
+	intake.Added.Inc(ctx, elements)
+	if kind == blockCorrection {
+		intake.Corrected.Inc(ctx, elements)
+		fired, err := f.correct(sp, w, b, row, unshown)
+		if fired || err != nil {
+			return err
+		}
+	} else if err := f.append(sp, key, b); err != nil {
+		return err
+	}
+	f.Timer.Set(tp, time.UnixMilli(w.EndMs), timers.WithTag(timerEnd), timers.WithOutputTimestamp(time.UnixMilli(w.EndMs-1)))
+	return nil
+}
+
+// append adds a block to a log that is not read for it, and compacts the log
+// from time to time.
+func (f *foldFn) append(sp state.Provider, key string, b []byte) error {
+	g := f.grown[key]
+	g.appended += len(b)
+	if g.appended < max(compactBytes, g.compact) {
+		if len(f.grown) >= maxGrown {
+			clear(f.grown)
+		}
+		f.grown[key] = g
+		return f.Log.Add(sp, b)
+	}
+	c, err := f.read(sp)
+	if err != nil {
+		return err
+	}
+	if c.fired {
+		// Not compacted: a snapshot could not tell what is not shown yet.
+		return f.Log.Add(sp, b)
+	}
+	if err := c.apply(b); err != nil {
+		return err
+	}
+	whole := c.snapshot(false)
+	f.grown[key] = growth{compact: len(whole)}
+	return f.rewrite(sp, whole)
+}
+
+// correct shows the corrections in b at once if the cell has fired, and leaves
+// them in its log for the timer if it has not.
+func (f *foldFn) correct(sp state.Provider, w windowfns.Window, b []byte, row emitRow, unshown emitUnshown) (fired bool, err error) {
+	log, _, err := f.Log.Read(sp)
+	if err != nil {
+		return false, err
+	}
+	c, err := readCell(f.agg, log)
+	if err != nil {
+		return false, err
+	}
+	if !c.fired {
+		return false, f.Log.Add(sp, b)
+	}
+	if err := c.apply(b); err != nil {
+		return true, err
+	}
+	if err := f.fire(c, w, row, unshown); err != nil {
+		return true, err
+	}
+	// Rewrite the log where its snapshots of single keys outweigh the first.
+	size := 0
+	for _, l := range log {
+		size += len(l)
+	}
+	if size > 2*len(log[0])+compactBytes {
+		return true, f.rewrite(sp, c.snapshot(false))
+	}
+	return true, f.Log.Add(sp, c.snapshot(true))
+}
+
+// OnTimer emits what a window has to show once its end has passed, and frees
+// its state once the allowed lateness has passed too. It trusts the cell, not
+// the timer: a timer can come twice.
+func (f *foldFn) OnTimer(_ context.Context, _ beam.EventTime, sp state.Provider, tp timers.Provider, key string, t timers.Context, row emitRow, unshown emitUnshown) error {
+	delete(f.grown, key)
+	switch t.Tag {
+	case timerClose:
+		return f.Log.Clear(sp)
+	case timerEnd:
+	default:
+		return fmt.Errorf("aggregate: timer with unknown tag %q", t.Tag)
+	}
+	w, err := cellWindow(key)
+	if err != nil {
+		return err
+	}
+	c, err := f.read(sp)
+	if err != nil || len(c.entries) == 0 {
+		return err
+	}
+	if err := f.fire(c, w, row, unshown); err != nil {
+		return err
+	}
+	if f.LatenessMs == 0 {
+		return f.Log.Clear(sp)
+	}
+	end := w.EndMs + f.LatenessMs
+	f.Timer.Set(tp, time.UnixMilli(end), timers.WithTag(timerClose), timers.WithOutputTimestamp(time.UnixMilli(end-1)))
+	return f.rewrite(sp, c.snapshot(false))
+}
+
+func (f *foldFn) read(sp state.Provider) (*cell, error) {
+	log, _, err := f.Log.Read(sp)
+	if err != nil {
+		return nil, err
+	}
+	return readCell(f.agg, log)
+}
+
+func (f *foldFn) rewrite(sp state.Provider, whole []byte) error {
+	if err := f.Log.Clear(sp); err != nil {
+		return err
+	}
+	return f.Log.Add(sp, whole)
+}
+
+func (f *foldFn) fire(c *cell, w windowfns.Window, row emitRow, unshown emitUnshown) error {
+	at := mtime.Time(w.EndMs - 1)
+	return c.fire(
+		func(pane Pane, e *entry, previous []byte) {
+			row(at, Row{Key: e.key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: e.rows, Total: e.acc, Previous: previous})
+		},
+		func(pane Pane, e *entry, reason error) {
+			unshown(at, Unshown{Key: e.key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Total: e.acc, Reason: reason.Error()})
+		})
+}

@@ -1,0 +1,247 @@
+package aggregate
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/cespare/xxhash/v2"
+
+	"tidemark/internal/intake"
+	"tidemark/internal/portable"
+	"tidemark/internal/routing"
+	"tidemark/windowfns"
+)
+
+// emitBlock sends a block to the cell of its key.
+type emitBlock = func(beam.EventTime, string, []byte)
+
+func init() {
+	register.DoFn4x1[beam.EventTime, beam.X, emitBlock, routing.Emit, error](&packFn{})
+	register.DoFn5x1[beam.EventTime, int64, beam.X, emitBlock, routing.Emit, error](&packMarkedFn{})
+	register.DoFn5x1[beam.EventTime, intake.Origin, beam.X, emitBlock, routing.Emit, error](&packPlacedFn{})
+	register.Emitter3[beam.EventTime, string, []byte]()
+}
+
+// pack returns blocks of what is surely in time, KV<string cell, []byte>, and
+// batches for the gate.
+func pack(s beam.Scope, plan intake.Plan, agg portable.Value) (direct, suspects beam.PCollection) {
+	p := packer{Intake: intake.NewReader(plan), Agg: agg}
+	switch plan.Form {
+	case intake.Marked:
+		return beam.ParDo2(s, &packMarkedFn{packer: p}, plan.Col)
+	case intake.Placed:
+		return beam.ParDo2(s, &packPlacedFn{packer: p}, plan.Col)
+	default:
+		return beam.ParDo2(s, &packFn{packer: p}, plan.Col)
+	}
+}
+
+type packFn struct{ packer }
+
+func (f *packFn) ProcessElement(et beam.EventTime, v beam.X, direct emitBlock, suspects routing.Emit) error {
+	windows, err := f.Intake.Windows(int64(et))
+	if err != nil {
+		return err
+	}
+	return f.add(int64(et), v, intake.Unmarked, windows, direct, suspects)
+}
+
+type packMarkedFn struct{ packer }
+
+func (f *packMarkedFn) ProcessElement(et beam.EventTime, mark int64, v beam.X, direct emitBlock, suspects routing.Emit) error {
+	windows, err := f.Intake.Windows(int64(et))
+	if err != nil {
+		return err
+	}
+	return f.add(int64(et), v, mark, windows, direct, suspects)
+}
+
+// packPlacedFn takes an element once for each of its windows, as Beam hands
+// them out, and puts them together again.
+type packPlacedFn struct {
+	packer
+	whole intake.Regrouper
+}
+
+func (f *packPlacedFn) ProcessElement(et beam.EventTime, o intake.Origin, v beam.X, direct emitBlock, suspects routing.Emit) error {
+	done, err := f.whole.Add(&f.Intake, int64(et), o, v)
+	if err != nil || done == nil {
+		return err
+	}
+	return f.add(done.TimeMs, done.Elem, done.MarkMs, done.Windows, direct, suspects)
+}
+
+func (f *packPlacedFn) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) error {
+	if e := f.whole.Flush(); e != nil {
+		if err := f.add(e.TimeMs, e.Elem, e.MarkMs, e.Windows, direct, suspects); err != nil {
+			return err
+		}
+	}
+	f.packer.FinishBundle(ctx, direct, suspects)
+	return nil
+}
+
+// packer aggregates and packs the elements of a bundle.
+type packer struct {
+	Intake intake.Reader
+	Agg    portable.Value
+
+	agg      Aggregator
+	key, acc []byte
+	body     []byte
+	raw      bytes.Buffer
+	gated    routing.Packer
+	blocks   map[blockKey]*block
+	last     []*block // by shard, to save the map
+	size     int
+	assigned int64
+}
+
+type blockKey struct {
+	kind  byte
+	shard int64
+	w     windowfns.Window
+}
+
+// block gathers one accumulator a key.
+type block struct {
+	blockKey
+	elements int
+	index    map[string]int
+	keys     []string
+	accs     [][]byte
+}
+
+// flushBytes is how much a packer aggregates before it flushes, so that a
+// bundle as large as a file does not grow with it.
+const flushBytes = 32 << 20
+
+func (p *packer) Setup() (err error) {
+	if p.agg, err = portable.As[Aggregator](p.Agg); err != nil {
+		return err
+	}
+	return p.Intake.Setup()
+}
+
+func (p *packer) StartBundle(emitBlock, routing.Emit) {
+	p.blocks = map[blockKey]*block{}
+	p.last = make([]*block, p.Intake.Shards)
+	p.assigned = 0
+}
+
+func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) {
+	p.flush(direct)
+	p.gated.Flush(0, suspects)
+	intake.Assigned.Inc(ctx, p.assigned)
+}
+
+func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, direct emitBlock, suspects routing.Emit) (err error) {
+	if p.key, p.acc, err = p.agg.Lift(v, tMs, p.key[:0], p.acc[:0]); err != nil {
+		return err
+	}
+	shard := int64(xxhash.Sum64(p.key) % uint64(p.Intake.Shards))
+	p.assigned += int64(len(windows))
+
+	// Windows come by ascending end: the doubtful ones are the first few.
+	doubtful := 0
+	for _, w := range windows {
+		switch {
+		case mark < w.EndMs:
+			err = p.aggregate(blockOnTime, shard, w)
+		case mark < w.EndMs+p.Intake.LatenessMs:
+			err = p.aggregate(blockCorrection, shard, w)
+		default:
+			doubtful++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.size >= flushBytes {
+		p.flush(direct)
+	}
+	if doubtful == 0 {
+		return nil
+	}
+
+	p.body = binary.AppendUvarint(p.body[:0], uint64(len(p.key)))
+	p.body = append(append(p.body, p.key...), p.acc...)
+	p.raw.Reset()
+	if err := p.Intake.Encode(v, &p.raw); err != nil {
+		return err
+	}
+	if p.Intake.Gate(&p.gated, shard, windows[:doubtful], routing.Item{
+		TimeMs: tMs, Windows: len(windows), Body: p.body, Raw: p.raw.Bytes(),
+	}) {
+		p.gated.Flush(0, suspects)
+	}
+	return nil
+}
+
+func (p *packer) aggregate(kind byte, shard int64, w windowfns.Window) error {
+	k := blockKey{kind, shard, w}
+	b := p.last[shard]
+	if b == nil || b.blockKey != k {
+		if b = p.blocks[k]; b == nil {
+			b = &block{blockKey: k, index: map[string]int{}}
+			p.blocks[k] = b
+			p.size += 256
+		}
+		p.last[shard] = b
+	}
+	b.elements++
+	grown, err := b.add(p.agg, p.key, p.acc)
+	p.size += grown
+	return err
+}
+
+// add merges acc into the key's accumulator and returns by how many bytes b
+// grew, roughly.
+func (b *block) add(agg Aggregator, key, acc []byte) (int, error) {
+	i, ok := b.index[string(key)]
+	if !ok {
+		k := string(key)
+		b.index[k] = len(b.keys)
+		b.keys = append(b.keys, k)
+		b.accs = append(b.accs, slices.Clone(acc))
+		return 2*len(k) + len(acc) + 64, nil
+	}
+	was := len(b.accs[i])
+	merged, err := agg.Merge(b.accs[i], acc)
+	if err != nil {
+		return 0, fmt.Errorf("aggregate: merging: %w", err)
+	}
+	b.accs[i] = merged
+	return len(merged) - was, nil
+}
+
+func (p *packer) flush(direct emitBlock) {
+	for k, b := range p.blocks {
+		stamp := k.w.EndMs - 1
+		if k.kind == blockCorrection {
+			stamp += p.Intake.LatenessMs
+		}
+		direct(mtime.Time(stamp), cellKey(k.shard, k.w), b.encode())
+	}
+	clear(p.blocks)
+	clear(p.last)
+	p.size = 0
+}
+
+func (b *block) encode() []byte {
+	n := 12
+	for i, k := range b.keys {
+		n += len(k) + len(b.accs[i]) + 6
+	}
+	out := appendBlockHeader(make([]byte, 0, n), b.kind, b.elements)
+	for i, k := range b.keys {
+		out = appendDelta(out, k, b.accs[i])
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package gmv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
+)
+
+// aggregator computes GMV for package aggregate, whose key is the key and the
+// currency of an [Entry].
+type aggregator struct {
+	EntryOf beam.EncodedFunc
+
+	fn reflectx.Func1x1
+}
+
+func (a *aggregator) Lift(elem any, timeMs int64, key, acc []byte) ([]byte, []byte, error) {
+	if a.fn == nil {
+		a.fn = reflectx.ToFunc1x1(a.EntryOf.Fn)
+	}
+	e, ok := a.fn.Call1x1(elem).(Entry)
+	if !ok {
+		return key, acc, errors.New("gmv: entryOf did not return an Entry")
+	}
+	return appendKey(key, e.Key, e.Currency), totalOf(e.Minor, timeMs).appendTo(acc), nil
+}
+
+func (a *aggregator) Merge(dst, src []byte) ([]byte, error) {
+	d, err := readTotal(dst)
+	if err != nil {
+		return nil, err
+	}
+	s, err := readTotal(src)
+	if err != nil {
+		return nil, err
+	}
+	return d.plus(s).appendTo(dst[:0]), nil
+}
+
+func (a *aggregator) Check(acc []byte) error {
+	t, err := readTotal(acc)
+	if err != nil {
+		return err
+	}
+	return t.check()
+}
+
+// appendKey joins a key and a currency so that no two pairs look alike, and
+// keys of one currency sort as themselves: key, currency, length of currency.
+func appendKey(b []byte, key, currency string) []byte {
+	b = append(append(b, key...), currency...)
+	return binary.LittleEndian.AppendUint32(b, uint32(len(currency)))
+}
+
+// splitKey undoes [appendKey].
+func splitKey(s string) (key, currency string, err error) {
+	if n := len(s) - 4; n >= 0 {
+		if c := int(binary.LittleEndian.Uint32([]byte(s[n:]))); c <= n {
+			return s[:n-c], s[n-c : n], nil
+		}
+	}
+	return "", "", fmt.Errorf("gmv: malformed key")
+}
