@@ -129,3 +129,21 @@ func TestAppend(t *testing.T) {
 		}
 	}
 }
+
+func TestWindowCompare(t *testing.T) {
+	w := func(start, end int64) windowfns.Window { return windowfns.Window{StartMs: start, EndMs: end} }
+	ascending := []windowfns.Window{w(-9, -5), w(-9, 0), w(-5, 0), w(-9, 5), w(0, 5)}
+	for i, a := range ascending {
+		for j, b := range ascending {
+			want := 0
+			if i < j {
+				want = -1
+			} else if i > j {
+				want = 1
+			}
+			if got := a.Compare(b); got != want {
+				t.Errorf("%v.Compare(%v) = %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}

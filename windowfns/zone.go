@@ -64,7 +64,7 @@ func compileZone(loc *time.Location) *zone {
 		// ZoneBounds splits future spans at the turn of the year and, on the
 		// last day of a leap year, can put the end before t. The offset then
 		// holds for the rest of that day at least.
-		if false {
+		if !end.After(t) {
 			end = t.Truncate(time.Hour).Add(time.Hour)
 		}
 		t = end
