@@ -69,6 +69,17 @@ type Aggregator interface {
 	Check(total []byte) error
 }
 
+// A Renderer is an Aggregator with rows of its own.
+type Renderer interface {
+	Aggregator
+
+	// RowType is the type of the rows, registered with beam.RegisterType.
+	RowType() reflect.Type
+
+	// Render turns r into a row of that type. It must not keep r's slices.
+	Render(r *Row) (any, error)
+}
+
 // Pane is the kind of a row.
 type Pane string
 
@@ -111,8 +122,9 @@ type Unshown struct {
 // for what it promises.
 //
 // Input: PCollection<T>, or PCollection<KV<int64, T>> where cfg.Watermarked is
-// set; T is not a KV. Outputs: rows is PCollection<[Row]>, unshown is
-// PCollection<[Unshown]>, both with the timestamp EndMs - 1; late is
+// set; T is not a KV. Outputs: rows is PCollection<[Row]>, or of the row type of
+// a [Renderer]; unshown is PCollection<[Unshown]>; both have the timestamp
+// EndMs - 1. late is
 // PCollection<KV<[gate.Missed], T>>, one element for each element that missed
 // at least one window, at its own timestamp. All are in the global window.
 //
@@ -155,6 +167,14 @@ func TryPerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (
 		delay := plan.Routing.LatenessMs
 		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))
 	}
-	rows, unshown = beam.ParDo2(sc, newFoldFn(shipped, plan.Routing.LatenessMs), beam.Flatten(sc, blocks...))
+	rows, unshown = beam.ParDo2(sc, newFoldFn(shipped, plan.Routing.LatenessMs), beam.Flatten(sc, blocks...),
+		beam.TypeDefinition{Var: beam.YType, T: rowType(agg)})
 	return rows, unshown, intake.Late(s.Scope("late"), plan.Type, routed.Late), nil
+}
+
+func rowType(agg Aggregator) reflect.Type {
+	if r, ok := agg.(Renderer); ok {
+		return r.RowType()
+	}
+	return reflect.TypeFor[Row]()
 }

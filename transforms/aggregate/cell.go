@@ -15,9 +15,10 @@ import (
 // are only ever appended, so that adding to a window costs one blind write, and
 // [cell] reads them back into one entry a key. A block is
 //
-//	kind byte | elements uvarint | entry*
+//	kind byte | count uvarint | entry*
 //
-// where an entry of a delta is
+// where count is the number of elements that went into a delta and the number
+// of entries of a snapshot. An entry of a delta is
 //
 //	len(key) uvarint | key | len(acc) uvarint | acc
 //
@@ -68,8 +69,8 @@ func cellWindow(key string) (windowfns.Window, error) {
 	return windowfns.Window{StartMs: s, EndMs: e}, nil
 }
 
-func appendBlockHeader(b []byte, kind byte, elements int) []byte {
-	return binary.AppendUvarint(append(b, kind), uint64(elements))
+func appendBlockHeader(b []byte, kind byte, count int) []byte {
+	return binary.AppendUvarint(append(b, kind), uint64(count))
 }
 
 func appendDelta(b []byte, key string, acc []byte) []byte {
@@ -83,12 +84,12 @@ func appendPrefixed(b, p []byte) []byte {
 	return append(b, p...)
 }
 
-// blockElements is how many elements a delta block stands for.
-func blockElements(b []byte) (kind byte, elements int64, err error) {
+// blockCount reads the header of a block.
+func blockCount(b []byte) (kind byte, count int64, err error) {
 	r := routing.NewReader(b)
 	kind = r.Byte()
-	elements = int64(r.Uvarint())
-	return kind, elements, r.Err()
+	count = int64(r.Uvarint())
+	return kind, count, r.Err()
 }
 
 // entry is what a cell holds of one key.
@@ -111,7 +112,16 @@ type cell struct {
 }
 
 func readCell(agg Aggregator, log [][]byte) (*cell, error) {
-	c := &cell{agg: agg, index: map[string]int{}}
+	// There cannot be more entries than elements, and hardly more than fit.
+	size := 0
+	for _, b := range log {
+		_, n, err := blockCount(b)
+		if err != nil {
+			return nil, err
+		}
+		size = max(size, int(min(n, int64(len(b)/8))))
+	}
+	c := &cell{agg: agg, index: make(map[string]int, size), entries: make([]entry, 0, size)}
 	for _, b := range log {
 		if err := c.apply(b); err != nil {
 			return nil, err
@@ -210,13 +220,18 @@ func (c *cell) snapshot(touchedOnly bool) []byte {
 	if c.fired {
 		kind = blockFired
 	}
-	b := appendBlockHeader(nil, kind, 0)
+	count, size := 0, 0
 	for i := range c.entries {
-		e := &c.entries[i]
-		if touchedOnly && !e.touched {
-			continue
+		if e := &c.entries[i]; e.touched || !touchedOnly {
+			count++
+			size += len(e.key) + len(e.acc) + len(e.pending) + 16
 		}
-		b = appendSnapshot(b, e)
+	}
+	b := appendBlockHeader(make([]byte, 0, size), kind, count)
+	for i := range c.entries {
+		if e := &c.entries[i]; e.touched || !touchedOnly {
+			b = appendSnapshot(b, e)
+		}
 	}
 	return b
 }
@@ -257,8 +272,8 @@ func appendSnapshot(b []byte, e *entry) []byte {
 	return b
 }
 
-// show is called with each row that a firing makes.
-type show func(pane Pane, e *entry, previous []byte)
+// show is called with each entry that has a row to show, before the row counts.
+type show func(pane Pane, e *entry) error
 
 // refuse is called with each total that the aggregator does not let through.
 type refuse func(pane Pane, e *entry, reason error)
@@ -269,19 +284,26 @@ type refuse func(pane Pane, e *entry, reason error)
 func (c *cell) fire(row show, refused refuse) error {
 	first := !c.fired
 	c.fired = true
-	slices.SortFunc(c.entries, func(a, b entry) int { return strings.Compare(a.key, b.key) })
-	for i := range c.entries {
+	order := make([]int32, len(c.entries))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(c.entries[a].key, c.entries[b].key) })
+	for _, i := range order {
 		e := &c.entries[i]
-		c.index[e.key] = i
+		var err error
 		switch {
 		case first && e.acc != nil:
-			c.showOne(OnTime, e, row, refused)
+			err = c.showOne(OnTime, e, row, refused)
 		case !first && e.added:
 			// An element on time that came after the firing: no runner should
 			// let it, and it is not lost if one does.
-			c.showOne(Late, e, row, refused)
+			err = c.showOne(Late, e, row, refused)
 		}
-		if err := c.correct(e, row, refused); err != nil {
+		if err == nil && e.pending != nil {
+			err = c.correct(e, row, refused)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -289,26 +311,24 @@ func (c *cell) fire(row show, refused refuse) error {
 }
 
 // correct shows the pending corrections of e in a LATE row.
-func (c *cell) correct(e *entry, row show, refused refuse) error {
-	if e.pending == nil {
-		return nil
-	}
-	var err error
+func (c *cell) correct(e *entry, row show, refused refuse) (err error) {
 	if e.acc, err = merge(c.agg, slices.Clone(e.acc), e.pending); err != nil {
 		return err
 	}
 	e.pending = nil
-	c.showOne(Late, e, row, refused)
-	return nil
+	return c.showOne(Late, e, row, refused)
 }
 
-func (c *cell) showOne(pane Pane, e *entry, row show, refused refuse) {
+func (c *cell) showOne(pane Pane, e *entry, row show, refused refuse) error {
 	e.touched = true
 	if err := c.agg.Check(e.acc); err != nil {
 		refused(pane, e, err)
-		return
+		return nil
 	}
-	row(pane, e, e.shown)
+	if err := row(pane, e); err != nil {
+		return err
+	}
 	e.shown = e.acc
 	e.rows++
+	return nil
 }

@@ -18,14 +18,14 @@ import (
 )
 
 type (
-	emitRow     = func(beam.EventTime, Row)
+	emitRow     = func(beam.EventTime, beam.Y)
 	emitUnshown = func(beam.EventTime, Unshown)
 )
 
 func init() {
 	register.DoFn3x1[int64, []byte, emitBlock, error](&foldInFn{})
 	register.DoFn7x1[context.Context, state.Provider, timers.Provider, string, []byte, emitRow, emitUnshown, error](&foldFn{})
-	register.Emitter2[beam.EventTime, Row]()
+	register.Emitter2[beam.EventTime, beam.Y]()
 	register.Emitter2[beam.EventTime, Unshown]()
 }
 
@@ -86,7 +86,8 @@ type foldFn struct {
 	Agg        portable.Value
 	LatenessMs int64
 
-	agg Aggregator
+	agg    Aggregator
+	render Renderer // nil where rows are of type Row
 
 	// grown is a hint on how far logs have grown since they were compacted, by
 	// cell. It is forgotten freely: results do not depend on it.
@@ -114,6 +115,7 @@ func newFoldFn(agg portable.Value, latenessMs int64) *foldFn {
 func (f *foldFn) Setup() (err error) {
 	f.grown = map[string]growth{}
 	f.agg, err = portable.As[Aggregator](f.Agg)
+	f.render, _ = f.agg.(Renderer)
 	return err
 }
 
@@ -122,7 +124,7 @@ func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 	if err != nil {
 		return err
 	}
-	kind, elements, err := blockElements(b)
+	kind, elements, err := blockCount(b)
 	if err != nil {
 		return err
 	}
@@ -248,8 +250,18 @@ func (f *foldFn) rewrite(sp state.Provider, whole []byte) error {
 func (f *foldFn) fire(c *cell, w windowfns.Window, row emitRow, unshown emitUnshown) error {
 	at := mtime.Time(w.EndMs - 1)
 	return c.fire(
-		func(pane Pane, e *entry, previous []byte) {
-			row(at, Row{Key: e.key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: e.rows, Total: e.acc, Previous: previous})
+		func(pane Pane, e *entry) error {
+			r := Row{Key: e.key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: e.rows, Total: e.acc, Previous: e.shown}
+			if f.render == nil {
+				row(at, r)
+				return nil
+			}
+			v, err := f.render.Render(&r)
+			if err != nil {
+				return err
+			}
+			row(at, v)
+			return nil
 		},
 		func(pane Pane, e *entry, reason error) {
 			unshown(at, Unshown{Key: e.key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Total: e.acc, Reason: reason.Error()})

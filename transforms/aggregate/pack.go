@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
@@ -99,6 +98,7 @@ type packer struct {
 	gated    routing.Packer
 	blocks   map[blockKey]*block
 	last     []*block // by shard, to save the map
+	spare    []*block // empty ones, to be used again
 	size     int
 	assigned int64
 }
@@ -189,7 +189,7 @@ func (p *packer) aggregate(kind byte, shard int64, w windowfns.Window) error {
 	b := p.last[shard]
 	if b == nil || b.blockKey != k {
 		if b = p.blocks[k]; b == nil {
-			b = &block{blockKey: k, index: map[string]int{}}
+			b = p.newBlock(k)
 			p.blocks[k] = b
 			p.size += 256
 		}
@@ -201,15 +201,36 @@ func (p *packer) aggregate(kind byte, shard int64, w windowfns.Window) error {
 	return err
 }
 
+// maxSpare bounds the blocks that are kept for use in the next bundle.
+const maxSpare = 32
+
+func (p *packer) newBlock(k blockKey) *block {
+	n := len(p.spare) - 1
+	if n < 0 {
+		return &block{blockKey: k, index: map[string]int{}}
+	}
+	b := p.spare[n]
+	p.spare = p.spare[:n]
+	clear(b.index)
+	clear(b.keys)
+	*b = block{blockKey: k, index: b.index, keys: b.keys[:0], accs: b.accs[:0]}
+	return b
+}
+
 // add merges acc into the key's accumulator and returns by how many bytes b
 // grew, roughly.
 func (b *block) add(agg Aggregator, key, acc []byte) (int, error) {
 	i, ok := b.index[string(key)]
 	if !ok {
-		k := string(key)
-		b.index[k] = len(b.keys)
+		k, n := string(key), len(b.keys)
+		b.index[k] = n
 		b.keys = append(b.keys, k)
-		b.accs = append(b.accs, slices.Clone(acc))
+		if n < cap(b.accs) {
+			b.accs = b.accs[:n+1] // and the memory of an accumulator before
+		} else {
+			b.accs = append(b.accs, nil)
+		}
+		b.accs[n] = append(b.accs[n][:0], acc...)
 		return 2*len(k) + len(acc) + 64, nil
 	}
 	was := len(b.accs[i])
@@ -228,6 +249,9 @@ func (p *packer) flush(direct emitBlock) {
 			stamp += p.Intake.LatenessMs
 		}
 		direct(mtime.Time(stamp), cellKey(k.shard, k.w), b.encode())
+		if len(p.spare) < maxSpare {
+			p.spare = append(p.spare, b)
+		}
 	}
 	clear(p.blocks)
 	clear(p.last)

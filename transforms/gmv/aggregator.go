@@ -4,9 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
+
+	"tidemark/transforms/aggregate"
 )
 
 // aggregator computes GMV for package aggregate, whose key is the key and the
@@ -46,6 +49,36 @@ func (a *aggregator) Check(acc []byte) error {
 		return err
 	}
 	return t.check()
+}
+
+// RowType makes [Row] the type of the rows.
+func (a *aggregator) RowType() reflect.Type { return reflect.TypeFor[Row]() }
+
+// Render decodes the total and the one before it.
+func (a *aggregator) Render(in *aggregate.Row) (any, error) {
+	t, err := readTotal(in.Total)
+	if err != nil {
+		return nil, err
+	}
+	key, currency, err := splitKey(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	sum, _ := t.minor()
+	row := Row{
+		Key: key, Currency: currency, StartMs: in.StartMs, EndMs: in.EndMs,
+		Pane: string(in.Pane), Revision: in.Revision,
+		Minor: sum, Count: t.count, MaxTimeMs: t.maxMs,
+	}
+	if in.Revision > 0 {
+		was, err := readTotal(in.Previous)
+		if err != nil {
+			return nil, err
+		}
+		minor, _ := was.minor()
+		row.PreviousMinor, row.PreviousCount = &minor, &was.count
+	}
+	return row, nil
 }
 
 // appendKey joins a key and a currency so that no two pairs look alike, and

@@ -1,6 +1,7 @@
 package gmv
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
@@ -12,9 +13,7 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[aggregate.Row, func(Row), error](&rowFn{})
-	register.DoFn2x1[aggregate.Unshown, func(Overflow), error](&overflowFn{})
-	register.Emitter1[Row]()
+	register.DoFn3x1[context.Context, aggregate.Unshown, func(Overflow), error](&overflowFn{})
 	register.Emitter1[Overflow]()
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[Entry](), reflect.TypeFor[Row](), reflect.TypeFor[Overflow](), reflect.TypeFor[aggregator](),
@@ -99,11 +98,11 @@ func TryPerKey(s beam.Scope, cfg Config, entryOf any, col beam.PCollection) (row
 		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gmv.PerKey: %w", err)
 	}
 	agg := &aggregator{EntryOf: beam.EncodedFunc{Fn: reflectx.MakeFunc(entryOf)}}
-	totals, unshown, late, err := aggregate.TryPerKey(s, cfg, agg, col)
+	rows, unshown, late, err := aggregate.TryPerKey(s, cfg, agg, col)
 	if err != nil {
 		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gmv.PerKey: %w", err)
 	}
-	return beam.ParDo(s, &rowFn{}, totals), beam.ParDo(s, &overflowFn{}, unshown), late, nil
+	return rows, beam.ParDo(s, &overflowFn{}, unshown), late, nil
 }
 
 func checkEntryOf(entryOf any, watermarked bool, col beam.PCollection) error {
@@ -122,40 +121,14 @@ func checkEntryOf(entryOf any, watermarked bool, col beam.PCollection) error {
 	return nil
 }
 
-// rowFn turns encoded totals into rows.
-type rowFn struct{}
-
-func (*rowFn) ProcessElement(in aggregate.Row, emit func(Row)) error {
-	t, err := readTotal(in.Total)
-	if err != nil {
-		return err
-	}
-	key, currency, err := splitKey(in.Key)
-	if err != nil {
-		return err
-	}
-	sum, _ := t.minor()
-	row := Row{
-		Key: key, Currency: currency, StartMs: in.StartMs, EndMs: in.EndMs,
-		Pane: string(in.Pane), Revision: in.Revision,
-		Minor: sum, Count: t.count, MaxTimeMs: t.maxMs,
-	}
-	if in.Revision > 0 {
-		was, err := readTotal(in.Previous)
-		if err != nil {
-			return err
-		}
-		minor, _ := was.minor()
-		row.PreviousMinor, row.PreviousCount = &minor, &was.count
-	}
-	emit(row)
-	return nil
-}
+// overflowed counts sums that were reported instead of emitted.
+var overflowed = beam.NewCounter("tidemark", "overflowed")
 
 // overflowFn turns totals that were not let through into reports.
 type overflowFn struct{}
 
-func (*overflowFn) ProcessElement(in aggregate.Unshown, emit func(Overflow)) error {
+func (*overflowFn) ProcessElement(ctx context.Context, in aggregate.Unshown, emit func(Overflow)) error {
+	overflowed.Inc(ctx, 1)
 	t, err := readTotal(in.Total)
 	if err != nil {
 		return err

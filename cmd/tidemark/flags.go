@@ -1,0 +1,176 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"tidemark/windowfns"
+)
+
+// flagSet is a subcommand's flags: its own on top of Beam's, which are global.
+type flagSet struct {
+	*flag.FlagSet
+	usage string   // one line
+	own   []string // names, in the order of the help
+	group map[string]string
+}
+
+// newFlagSet adds to the global flag set, where Beam's flags are already: a
+// runner is sent all flags that were set.
+func newFlagSet(name, usage string) *flagSet {
+	fs := &flagSet{FlagSet: flag.CommandLine, usage: usage, group: map[string]string{}}
+	fs.Init("tidemark "+name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	return fs
+}
+
+// section notes the flags that define adds as the command's own, under a
+// heading of the help.
+func (fs *flagSet) section(heading string, define func()) {
+	before := fs.names()
+	define()
+	first := true
+	for _, n := range fs.names() {
+		if slices.Contains(before, n) {
+			continue
+		}
+		fs.own = append(fs.own, n)
+		if first {
+			fs.group[n], first = heading, false
+		}
+	}
+}
+
+func (fs *flagSet) names() (names []string) {
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// parse parses args. It prints the help itself and then returns flag.ErrHelp.
+func (fs *flagSet) parse(args []string) error {
+	err := fs.Parse(args)
+	if err == flag.ErrHelp {
+		fs.printHelp(os.Stdout)
+		return err
+	}
+	if err != nil {
+		return usagef("%w; see %s --help", err, fs.Name())
+	}
+	if fs.NArg() > 0 {
+		return usagef("unexpected argument %q, want flags only; see %s --help", fs.Arg(0), fs.Name())
+	}
+	return nil
+}
+
+// given reports whether the flag was set on the command line.
+func (fs *flagSet) given(name string) (set bool) {
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
+func (fs *flagSet) printHelp(w io.Writer) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", fs.usage)
+	for _, n := range fs.own {
+		if g := fs.group[n]; g != "" {
+			fmt.Fprintf(&b, "\n%s\n", g)
+		}
+		printFlag(&b, fs.Lookup(n))
+	}
+	b.WriteString("\nBeam's flags\n")
+	fs.VisitAll(func(f *flag.Flag) {
+		if !slices.Contains(fs.own, f.Name) {
+			printFlag(&b, f)
+		}
+	})
+	_, _ = io.WriteString(w, b.String())
+}
+
+func printFlag(b *strings.Builder, f *flag.Flag) {
+	kind, text := flag.UnquoteUsage(f)
+	fmt.Fprintf(b, "  --%s", f.Name)
+	if kind != "" {
+		fmt.Fprintf(b, " %s", kind)
+	}
+	fmt.Fprintf(b, "\n        %s", strings.ReplaceAll(text, "\n", "\n        "))
+	if d := f.DefValue; d != "" && d != "false" && d != "0" && d != "[]" && d != "map[]" {
+		fmt.Fprintf(b, " (default %s)", d)
+	}
+	b.WriteByte('\n')
+}
+
+// windowFlags are the flags that choose windows.
+type windowFlags struct {
+	window, every, offset, step time.Duration
+	calendar, zone              string
+	lateness                    time.Duration
+}
+
+func (w *windowFlags) define(fs *flagSet) {
+	fs.section("Windows: one of --window, --window with --every, --window with --cumulative_step, --calendar", func() {
+		fs.DurationVar(&w.window, "window", 0, "window size, event `time`, as in 5m; [start, end) from the Unix epoch, UTC")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&w.every, "every", 0, "sliding windows: a window starts every `time`; at most --window")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&w.offset, "window_offset", 0, "shifts the windows by `time`; may be negative; default 0s")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&w.step, "cumulative_step", 0, "cumulative windows: within each --window, one from its start to every multiple of `time`, which divides --window")
+	})
+	fs.section("", func() {
+		fs.StringVar(&w.calendar, "calendar", "", "calendar windows: `day|week|month`; weeks start on Monday")
+	})
+	fs.section("", func() {
+		fs.StringVar(&w.zone, "time_zone", "", "IANA `zone` of --calendar, as in America/Los_Angeles; default UTC")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&w.lateness, "allowed_lateness", 0, "event `time`: a window takes records while the watermark is below its end plus this; default 0s")
+	})
+}
+
+// fn is the window function that the flags ask for.
+func (w *windowFlags) fn(fs *flagSet) (windowfns.Fn, error) {
+	kinds := map[string]bool{"--every": fs.given("every"), "--cumulative_step": fs.given("cumulative_step"), "--calendar": fs.given("calendar")}
+	var chosen []string
+	for _, k := range []string{"--every", "--cumulative_step", "--calendar"} {
+		if kinds[k] {
+			chosen = append(chosen, k)
+		}
+	}
+	var fn windowfns.Fn
+	switch {
+	case len(chosen) > 1:
+		return nil, usagef("%s together, want one kind of window", strings.Join(chosen, " and "))
+	case kinds["--calendar"] && fs.given("window"):
+		return nil, usagef("--window and --calendar together, want one kind of window")
+	case kinds["--calendar"] && fs.given("window_offset"):
+		return nil, usagef("--window_offset with --calendar, want it with --window: calendar windows start at local midnight")
+	case !kinds["--calendar"] && fs.given("time_zone"):
+		return nil, usagef("--time_zone without --calendar, want both: other windows are counted in UTC")
+	case kinds["--calendar"]:
+		fn = windowfns.Calendar{Unit: windowfns.CalendarUnit(w.calendar), Zone: w.zone}
+	case !fs.given("window"):
+		return nil, usagef("no windows, want --window, as in --window 1h, or --calendar")
+	case kinds["--every"]:
+		fn = windowfns.Sliding{Size: w.window, Period: w.every, Offset: w.offset}
+	case kinds["--cumulative_step"]:
+		fn = windowfns.Cumulative{Step: w.step, Size: w.window, Offset: w.offset}
+	default:
+		fn = windowfns.Tumbling{Size: w.window, Offset: w.offset}
+	}
+	if err := fn.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	if w.lateness < 0 || w.lateness%time.Millisecond != 0 {
+		return nil, usagef("--allowed_lateness = %v, want a whole number of milliseconds, 0s or more", w.lateness)
+	}
+	return fn, nil
+}

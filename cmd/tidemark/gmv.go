@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"tidemark/connectors/files"
+	"tidemark/connectors/records"
+	"tidemark/pipelines"
+)
+
+const gmvUsage = `Sums money per key, currency and window, exactly: in minor units, in 128 bits.
+Prints a row when a window is complete, and a corrected one when a late record
+comes within the allowed lateness. What comes later goes to --late_output.
+
+usage: tidemark gmv --input FILE --window 1h [flags]
+       tidemark gmv --timeline FILE --window 1h [flags]`
+
+// gmvFlags are the flags of tidemark gmv.
+type gmvFlags struct {
+	inputFlags
+	windowFlags
+	outputFlags
+	runFlags
+
+	fields   records.Fields
+	key      string
+	maxBytes int
+}
+
+func (g *gmvFlags) define(fs *flagSet) {
+	g.inputFlags.define(fs)
+	fs.section("Records", func() {
+		fs.StringVar(&g.key, "key_field", "key", "the key's `field`; several, separated by commas, are joined with |; a dot reaches into nested JSON")
+	})
+	fs.section("", func() {
+		fs.StringVar(&g.fields.Time, "time_field", "time", "the event time's `field`: an RFC 3339 string or an integer")
+	})
+	fs.section("", func() {
+		fs.StringVar(&g.fields.TimeUnit, "time_unit", "ms", "the `unit` of times that are integers: ms, s, us or ns since the Unix epoch")
+	})
+	fs.section("", func() {
+		fs.StringVar(&g.fields.Amount, "amount_field", "amount_cents", "the amount's `field`: a number or a string")
+	})
+	fs.section("", func() {
+		fs.IntVar(&g.fields.AmountScale, "amount_scale", 0, "amounts have at most `N` decimals, and sums are in units of 10^-N (default 0: amounts are whole minor units)")
+	})
+	fs.section("", func() {
+		fs.StringVar(&g.fields.Currency, "currency_field", "", "the currency's `field`; with it there is a sum for each currency")
+	})
+	fs.section("", func() {
+		fs.IntVar(&g.maxBytes, "max_record_bytes", files.DefaultMaxRecordBytes, "longer records are bad, in `bytes`")
+	})
+	g.windowFlags.define(fs)
+	g.outputFlags.define(fs)
+	g.runFlags.define(fs)
+}
+
+func runGMV(ctx context.Context, args []string) error {
+	fs := newFlagSet("gmv", gmvUsage)
+	var g gmvFlags
+	g.define(fs)
+	if err := fs.parse(args); err != nil {
+		return err
+	}
+
+	// Everything is checked before anything is read or written.
+	p := pipelines.GMV{MaxRecordBytes: g.maxBytes, Fields: g.fields}
+	p.Fields.Key = strings.Split(g.key, ",")
+	if err := p.Fields.Validate(); err != nil {
+		return usageError{err}
+	}
+	if p.Fields.Amount == "" {
+		return usagef("--amount_field is empty, want the name of a field")
+	}
+	if g.maxBytes < 1 {
+		return usagef("--max_record_bytes = %d, want at least 1", g.maxBytes)
+	}
+	fn, err := g.windowFlags.fn(fs)
+	if err != nil {
+		return err
+	}
+	p.Config.Windows, p.Config.AllowedLateness = fn, g.lateness
+	if err := g.runFlags.check(g.timeline != ""); err != nil {
+		return err
+	}
+	if p.Config.Shards, err = g.shardsFor(g.timeline != ""); err != nil {
+		return err
+	}
+	in, err := g.inputFlags.resolve()
+	if err != nil {
+		return err
+	}
+	p.Timeline, p.Script = in.steps, in.name
+	outs, err := g.outputFlags.resolve(files.Paths(in.files))
+	if err != nil {
+		return err
+	}
+
+	job := job{runFlags: g.runFlags, outputs: outs, sorted: g.timeline == "", stdout: os.Stdout, stderr: os.Stderr}
+	return job.run(ctx, func(dir string) (build, error) {
+		// The input must be there for a second attempt.
+		if p.Files, err = in.spool(dir, os.Stdin); err != nil {
+			return nil, err
+		}
+		return func(s scope, ids map[string]string) error {
+			p.Rows, p.Late, p.Bad = ids["output"], ids["late_output"], ids["bad_output"]
+			return p.Build(s)
+		}, nil
+	})
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // registers the runners and their flags
+
+	"tidemark/connectors/sink"
+	"tidemark/internal/local"
+)
+
+type scope = beam.Scope
+
+// build adds a pipeline to a scope; ids are those of the sinks, by the name of
+// the flag that asked for them.
+type build func(s scope, ids map[string]string) error
+
+// outputFlags are the flags that say where rows go.
+type outputFlags struct {
+	output, late, bad string
+}
+
+func (o *outputFlags) define(fs *flagSet) {
+	fs.section("Output: - for standard output or a .ndjson file, written whole or not at all", func() {
+		fs.StringVar(&o.output, "output", "-", "where rows go: `FILE` or -")
+	})
+	fs.section("", func() {
+		fs.StringVar(&o.late, "late_output", "", "where records go that missed a window: `FILE` or -; without it they are counted only")
+	})
+	fs.section("", func() {
+		fs.StringVar(&o.bad, "bad_output", "", "where records go that were not understood: `FILE` or -; without it they are counted, and the exit status is 3")
+	})
+}
+
+// output is a checked output.
+type output struct {
+	flag   string
+	target sink.Target
+}
+
+// resolve checks that the outputs can be written, and that none of them is
+// another one or an input.
+func (o *outputFlags) resolve(inputs []string) ([]output, error) {
+	var outs []output
+	var targets []sink.Target
+	for _, f := range []struct{ name, uri string }{{"output", o.output}, {"late_output", o.late}, {"bad_output", o.bad}} {
+		if f.uri == "" && f.name != "output" {
+			continue
+		}
+		t, err := sink.ParseTarget(f.uri)
+		if err == nil {
+			err = t.Check()
+		}
+		if err != nil {
+			return nil, usagef("--%s: %w", f.name, err)
+		}
+		outs = append(outs, output{f.name, t})
+		targets = append(targets, t)
+	}
+	if err := sink.CheckDistinct(targets...); err != nil {
+		return nil, usageError{err}
+	}
+	for _, out := range outs {
+		for _, in := range inputs {
+			if out.target.SameFile(in) {
+				return nil, usagef("--%s is the input %s, want another file", out.flag, in)
+			}
+		}
+	}
+	return outs, nil
+}
+
+// runFlags are the flags that say how to run.
+type runFlags struct {
+	shards   int
+	logLevel string
+}
+
+func (r *runFlags) define(fs *flagSet) {
+	fs.section("Running", func() {
+		fs.IntVar(&r.shards, "shards", 0, "`N` groups that keys are dealt into, 1 to 65536; never changes results (default 4, of a timeline 1)")
+	})
+	fs.section("", func() {
+		fs.StringVar(&r.logLevel, "log_level", "warn", "how much is logged on standard error: `error|warn|info|debug`")
+	})
+}
+
+// embedded are the names of the runner that runs in this process.
+var embedded = map[string]bool{"": true, "prism": true, "PrismRunner": true}
+
+// check checks the flags of ours and of Beam's that a run depends on.
+func (r *runFlags) check(isTimeline bool) error {
+	var level slog.Level
+	switch r.logLevel {
+	case "error", "warn", "info", "debug":
+		if err := level.UnmarshalText([]byte(r.logLevel)); err != nil {
+			return err
+		}
+	default:
+		return usagef("--log_level = %q, want error, warn, info or debug", r.logLevel)
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	beamlog.LogLevel = r.logLevel
+
+	runner := *runners.Runner
+	switch {
+	case strings.HasPrefix(strings.ToLower(runner), "direct"):
+		return usagef("--runner %s cannot run streaming pipelines, want prism, the default", runner)
+	case isTimeline && !embedded[runner]:
+		return usagef("--timeline with --runner %s, want prism, the default: other runners cannot play timelines", runner)
+	case !embedded[runner] && !jobopts.IsLoopback():
+		return usagef("--runner %s without --environment_type LOOPBACK: outputs of this version are written by workers inside this process", runner)
+	}
+	return nil
+}
+
+func (r *runFlags) shardsFor(isTimeline bool) (int, error) {
+	switch {
+	case r.shards < 0 || r.shards > 1<<16:
+		return 0, usagef("--shards = %d, want 1 to 65536", r.shards)
+	case r.shards == 0 && isTimeline:
+		return 1, nil // one element at a time leaves nothing to deal out
+	default:
+		return r.shards, nil
+	}
+}
+
+// job runs a pipeline and releases its outputs when it has ended well.
+type job struct {
+	runFlags
+	outputs []output
+	sorted  bool // outputs come sorted, not in the order of arrival
+	stdout  io.Writer
+	stderr  io.Writer
+}
+
+// run runs what prepare returns and prints the summary.
+func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (err error) {
+	dir, err := os.MkdirTemp("", "tidemark-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	// Beam leaves a file behind in the folder for temporary files.
+	if err := os.Setenv("TMPDIR", dir); err != nil {
+		return err
+	}
+	beam.Init()
+
+	add, err := prepare(dir)
+	if err != nil {
+		return err
+	}
+	var spools map[string]*sink.Spool
+	attempt := func(ctx context.Context, number int) (beam.PipelineResult, error) {
+		p, s := beam.NewPipelineWithRoot()
+		ids := map[string]string{}
+		spools = map[string]*sink.Spool{}
+		for _, o := range j.outputs {
+			// Workers of an attempt that failed may still be running: what they
+			// write goes to an id that nobody asks for any more.
+			id := fmt.Sprintf("%s-%d", o.flag, number)
+			ids[o.flag], spools[o.flag] = id, sink.NewSpool(dir, j.sorted)
+			sink.Open(id, spools[o.flag])
+		}
+		if err := add(s, ids); err != nil {
+			return nil, usageError{err}
+		}
+		return j.execute(ctx, p)
+	}
+	res, err := local.Run(ctx, attempt, func(number int, _ error) {
+		for _, o := range j.outputs {
+			sink.Forget(fmt.Sprintf("%s-%d", o.flag, number-1))
+			_ = spools[o.flag].Close()
+		}
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: the embedded runner failed for want of CPU time, starting again (attempt %d of %d)\n", number, local.Attempts)
+	})
+	if err != nil {
+		return brief(err)
+	}
+	for _, o := range j.outputs {
+		if err := sink.Commit(o.target, spools[o.flag], j.stdout); err != nil {
+			return fmt.Errorf("--%s: %w", o.flag, err)
+		}
+		if err := spools[o.flag].Close(); err != nil {
+			return err
+		}
+	}
+	return j.summarize(local.Counters(res, "tidemark"))
+}
+
+func (j job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
+	runner := *runners.Runner
+	if embedded[runner] {
+		local.Prepare()
+		runner = "prism"
+	}
+	return beam.Run(ctx, runner, p)
+}
+
+// summarize prints the last line on standard error.
+func (j job) summarize(n map[string]int64) error {
+	line := fmt.Sprintf("read=%d bad=%d assigned=%d added=%d late=%d", n["read"], n["bad"], n["assigned"], n["added"], n["late"])
+	if n["overflowed"] > 0 {
+		line += fmt.Sprintf(" overflowed=%d", n["overflowed"])
+	}
+	if _, err := fmt.Fprintln(j.stderr, line); err != nil {
+		return err
+	}
+	if n["assigned"] != n["added"]+n["late"] {
+		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d", n["assigned"], n["added"], n["late"])
+	}
+	if n["bad"]+n["overflowed"] == 0 {
+		return nil
+	}
+	for _, o := range j.outputs {
+		if o.flag == "bad_output" {
+			return nil
+		}
+	}
+	return errBadRecords
+}
+
+// stackTrace is where Beam's errors begin to be about Beam.
+var stackTrace = regexp.MustCompile(`(?s)(, stage: .*|\n\s*(stackTrace:|Full error:|goroutine ).*)$`)
+
+// brief cuts stack traces off errors of Beam.
+func brief(err error) error {
+	var usage usageError
+	if errors.As(err, &usage) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	text := stackTrace.ReplaceAllString(err.Error(), "")
+	return errors.New(strings.TrimSpace(text))
+}

@@ -1,0 +1,125 @@
+package rows
+
+import (
+	"math"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/connectors/files"
+	"tidemark/connectors/sink"
+	"tidemark/transforms/gate"
+	"tidemark/transforms/gmv"
+)
+
+// emitLines sends a packed batch of lines on.
+type emitLines = func(beam.EventTime, []byte)
+
+func init() {
+	register.DoFn3x0[beam.EventTime, gmv.Row, emitLines](&gmvLinesFn{})
+	register.DoFn3x0[beam.EventTime, gmv.Overflow, emitLines](&overflowLinesFn{})
+	register.DoFn4x0[beam.EventTime, gate.Missed, files.Record, emitLines](&lateLinesFn{})
+	register.DoFn3x0[beam.EventTime, files.Bad, emitLines](&badLinesFn{})
+	register.Emitter2[beam.EventTime, []byte]()
+}
+
+// GMVLines packs PCollection<gmv.Row> into lines for package sink.
+func GMVLines(s beam.Scope, withCurrency bool, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &gmvLinesFn{Currency: withCurrency}, col)
+}
+
+// OverflowLines packs PCollection<gmv.Overflow> into lines for package sink.
+func OverflowLines(s beam.Scope, withCurrency bool, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &overflowLinesFn{Currency: withCurrency}, col)
+}
+
+// LateLines packs PCollection<KV<gate.Missed, files.Record>> into lines for
+// package sink.
+func LateLines(s beam.Scope, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &lateLinesFn{}, col)
+}
+
+// BadLines packs PCollection<files.Bad> into lines for package sink.
+func BadLines(s beam.Scope, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &badLinesFn{}, col)
+}
+
+// flushBytes is how much of a bundle is packed into one batch.
+const flushBytes = 1 << 20
+
+// liner packs the lines of a bundle.
+type liner struct {
+	packer      sink.Packer
+	oldest      beam.EventTime
+	order, text []byte
+}
+
+func (l *liner) StartBundle(emitLines) { l.reset() }
+
+func (l *liner) FinishBundle(emit emitLines) { l.flush(emit) }
+
+func (l *liner) reset() {
+	l.packer.Reset()
+	l.oldest = mtime.Time(math.MaxInt64)
+}
+
+// add packs l.order and l.text. A batch is stamped with the earliest timestamp
+// in it.
+func (l *liner) add(et beam.EventTime, emit emitLines) {
+	l.packer.Add(l.order, l.text)
+	l.oldest = min(l.oldest, et)
+	if l.packer.Len() >= flushBytes {
+		l.flush(emit)
+	}
+}
+
+func (l *liner) flush(emit emitLines) {
+	if l.packer.Len() > 0 {
+		emit(l.oldest, l.packer.Bytes())
+	}
+	l.reset()
+}
+
+type gmvLinesFn struct {
+	Currency bool
+	liner
+}
+
+func (f *gmvLinesFn) ProcessElement(et beam.EventTime, r gmv.Row, emit emitLines) {
+	f.order, f.text = OrderGMV(f.order[:0], &r), AppendGMV(f.text[:0], &r, f.Currency)
+	f.add(et, emit)
+}
+
+type overflowLinesFn struct {
+	Currency bool
+	liner
+}
+
+func (f *overflowLinesFn) ProcessElement(et beam.EventTime, o gmv.Overflow, emit emitLines) {
+	f.text = AppendOverflow(f.text[:0], &o, f.Currency)
+	f.order = f.order[:0] // in front of the bad records
+	f.add(et, emit)
+}
+
+type lateLinesFn struct {
+	liner
+}
+
+func (f *lateLinesFn) ProcessElement(et beam.EventTime, m gate.Missed, r files.Record, emit emitLines) {
+	f.order = OrderRecord(f.order[:0], r.Source, r.Position)
+	f.text = AppendLate(f.text[:0], &Late{
+		Event: r.Raw, TimeMs: m.TimeMs, Missed: m.Windows, All: m.All, Source: r.Source, Position: r.Position,
+	})
+	f.add(et, emit)
+}
+
+type badLinesFn struct {
+	liner
+}
+
+func (f *badLinesFn) ProcessElement(et beam.EventTime, b files.Bad, emit emitLines) {
+	f.order = OrderRecord(f.order[:0], b.Source, b.Position)
+	f.text = AppendBad(f.text[:0], &Bad{Source: b.Source, Position: b.Position, Raw: b.Raw, Reason: b.Reason})
+	f.add(et, emit)
+}

@@ -1,0 +1,41 @@
+package rows
+
+import (
+	"encoding/binary"
+
+	"tidemark/transforms/gmv"
+)
+
+// OrderGMV appends a key that sorts rows by window end, window start, key,
+// currency and revision. Keys and currencies compare byte by byte.
+func OrderGMV(dst []byte, r *gmv.Row) []byte {
+	dst = orderInt(dst, r.EndMs)
+	dst = orderInt(dst, r.StartMs)
+	dst = orderText(dst, r.Key)
+	dst = orderText(dst, r.Currency)
+	return orderInt(dst, r.Revision)
+}
+
+// OrderRecord appends a key that sorts late and bad records by source and
+// position.
+func OrderRecord(dst []byte, source string, position int64) []byte {
+	return orderInt(orderText(dst, source), position)
+}
+
+// orderInt appends n so that negative numbers come first.
+func orderInt(dst []byte, n int64) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(n)^(1<<63))
+}
+
+// orderText appends s and an end that sorts before anything that could follow
+// it in a longer text: two zero bytes, where a zero byte of s itself is followed
+// by 0xFF.
+func orderText(dst []byte, s string) []byte {
+	for i := range len(s) {
+		dst = append(dst, s[i])
+		if s[i] == 0 {
+			dst = append(dst, 0xFF)
+		}
+	}
+	return append(dst, 0, 0)
+}

@@ -1,0 +1,39 @@
+// Package sink writes the lines of a pipeline's outputs to local files and to
+// standard output.
+//
+// A [Target] is where lines go, checked before anything is read. While the
+// pipeline runs, [Write] gathers the lines of an output in a [Spool], in memory
+// and then on disk. When the pipeline has ended well, [Commit] takes them to the
+// target:
+//
+//	spool := sink.NewSpool(dir, true)
+//	defer spool.Close()
+//	sink.Open("rows", spool)
+//	defer sink.Forget("rows")
+//	// In the pipeline: sink.Write(s, "rows", batches)
+//	// After it: sink.Commit(target, spool, os.Stdout)
+//
+// # Guarantees
+//
+// A file is written whole or not at all: to a temporary file in its folder, to
+// the disk, then renamed. Whoever opens it sees the old lines or the new ones,
+// also after a crash of the machine; straight after a crash they may be the old
+// ones. Standard output gets nothing from a pipeline that fails.
+//
+// The lines of a sorted spool come out in the same order whatever order they
+// came in.
+//
+// # Limits
+//
+// The lines of a run take as much disk space as they are long, twice that at
+// times, next to the file itself. A file that is replaced keeps its permission
+// bits, but not its owner, its other names (hard links) or its access control
+// list. A symbolic link stays, and the file that it leads to is replaced. A
+// process that is killed while it commits leaves a hidden file, .tidemark-*.tmp,
+// in the folder.
+//
+// [Write] needs workers in the process that submits the pipeline: those of
+// Prism, and of other runners with --environment_type=LOOPBACK. A runner that
+// repeats a bundle after a failure repeats its lines; Prism fails the pipeline
+// instead.
+package sink

@@ -1,0 +1,192 @@
+package sink
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+)
+
+const (
+	// memoryBytes is how much a spool holds in memory.
+	memoryBytes = 8 << 20
+
+	// bufferBytes is the size of the buffers of files.
+	bufferBytes = 64 << 10
+)
+
+var errClosed = errors.New("sink: the spool is closed")
+
+// Spool gathers the lines of one output until they are released. It holds up to
+// 8 MiB in memory; the rest goes to temporary files. It is safe for concurrent
+// use.
+type Spool struct {
+	dir    string
+	sorted bool
+	memory int // bytes
+	fanIn  int // runs that are merged at once
+
+	mu    sync.Mutex
+	lines int64
+	held  []entry
+	data  []byte // what the entries point into; whole lines where not sorted
+	disk  disk
+	err   error // what the spool has failed of, for good
+}
+
+// entry is a line in memory: the order is data[at:mid], the line data[mid:end].
+type entry struct{ at, mid, end int }
+
+// entryBytes is the size of an entry.
+const entryBytes = 24
+
+// NewSpool returns an empty spool that keeps its temporary files in dir, or in
+// the system's folder for them where dir is "". Lines are released sorted by
+// order, then by the lines themselves, or else as they came.
+func NewSpool(dir string, sorted bool) *Spool {
+	return &Spool{dir: dir, sorted: sorted, memory: memoryBytes, fanIn: 64}
+}
+
+// Add adds copies of a line, without a newline, and of its order: bytes that
+// compare as the line is to come. Without sorting the order has no effect. After
+// an error the lines are incomplete, and every further call fails.
+func (s *Spool) Add(order, line []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(order, line)
+}
+
+// addBatch adds the lines of a batch.
+func (s *Spool) addBatch(batch []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(batch) > 0 {
+		order, line, rest, err := cutLine(batch)
+		if err != nil {
+			return err
+		}
+		if err := s.add(order, line); err != nil {
+			return err
+		}
+		batch = rest
+	}
+	return nil
+}
+
+func (s *Spool) add(order, line []byte) error {
+	if s.err != nil {
+		return s.err
+	}
+	used := len(s.data) + entryBytes*len(s.held)
+	if used > 0 && used+len(order)+len(line)+entryBytes > s.memory {
+		if err := s.spill(); err != nil {
+			s.err = fmt.Errorf("sink: spooling lines to disk: %w", err)
+			return s.err
+		}
+	}
+	s.lines++
+	if !s.sorted {
+		s.data = append(append(s.data, line...), '\n')
+		return nil
+	}
+	at := len(s.data)
+	s.data = append(append(s.data, order...), line...)
+	s.held = append(s.held, entry{at, at + len(order), len(s.data)})
+	return nil
+}
+
+// Lines returns how many lines were added.
+func (s *Spool) Lines() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lines
+}
+
+// spill moves what is in memory to disk.
+func (s *Spool) spill() error {
+	if s.sorted {
+		s.sort()
+		if err := s.disk.addRun(s.dir, s.fanIn, s.source()); err != nil {
+			return err
+		}
+	} else if err := s.disk.addBytes(s.dir, s.data); err != nil {
+		return err
+	}
+	s.held, s.data = s.held[:0], s.data[:0]
+	if cap(s.data) > 2*s.memory {
+		s.data = nil // a line was larger than all of the memory
+	}
+	return nil
+}
+
+func (s *Spool) sort() {
+	slices.SortFunc(s.held, func(a, b entry) int {
+		if c := bytes.Compare(s.data[a.at:a.mid], s.data[b.at:b.mid]); c != 0 {
+			return c
+		}
+		return bytes.Compare(s.data[a.mid:a.end], s.data[b.mid:b.end])
+	})
+}
+
+// source reads what is in memory.
+func (s *Spool) source() *source {
+	i := 0
+	return &source{read: func() (order, line []byte, err error) {
+		if i == len(s.held) {
+			return nil, nil, io.EOF
+		}
+		e := s.held[i]
+		i++
+		return s.data[e.at:e.mid], s.data[e.mid:e.end], nil
+	}}
+}
+
+// Release writes all lines to w, each with a newline at its end. The spool keeps
+// them until it is closed.
+func (s *Spool) Release(w io.Writer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	out := bufio.NewWriterSize(w, bufferBytes)
+	err := s.release(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("sink: writing lines: %w", err)
+	}
+	return nil
+}
+
+func (s *Spool) release(out *bufio.Writer) error {
+	if !s.sorted {
+		if err := s.disk.copyTo(out); err != nil {
+			return err
+		}
+		_, err := out.Write(s.data)
+		return err
+	}
+	s.sort()
+	return merge(append(s.disk.sources(), s.source()), func(_, line []byte) error {
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+		return out.WriteByte('\n')
+	})
+}
+
+// Close drops the lines and the temporary files. Adding to a closed spool fails.
+func (s *Spool) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held, s.data, s.err = nil, nil, errClosed
+	if err := s.disk.close(); err != nil {
+		return fmt.Errorf("sink: closing a spool: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+)
+
+// spools holds the open spools of this process by id: a DoFn is shipped as JSON
+// and cannot point to one.
+var spools sync.Map // string to *Spool
+
+// Open makes [Write] add what it gets under id to sp. It panics if the id is in
+// use.
+func Open(id string, sp *Spool) {
+	if _, taken := spools.LoadOrStore(id, sp); taken {
+		panic(fmt.Errorf("sink.Open: id %q is open already", id))
+	}
+}
+
+// Forget ends what [Open] has begun. It does not close the spool.
+func Forget(id string) { spools.Delete(id) }
+
+// Write adds the lines of batches to the spool that is open under id in the
+// worker's process, and fails the pipeline if there is none.
+//
+// Input: PCollection<[]byte> in the global window, each element a batch made by
+// a [Packer]. Timestamps have no effect.
+//
+// Write panics on a bad input, as Beam's constructors do.
+func Write(s beam.Scope, id string, lines beam.PCollection) {
+	s = s.Scope("sink.Write")
+	switch {
+	case !lines.IsValid():
+		panic(errors.New("sink.Write: invalid lines, want a PCollection"))
+	case lines.Type().Type() != reflect.TypeFor[[]byte]():
+		panic(fmt.Errorf("sink.Write: lines = PCollection<%v>, want PCollection<[]byte>", lines.Type()))
+	case lines.WindowingStrategy().Fn.Kind != window.GlobalWindows:
+		panic(fmt.Errorf("sink.Write: lines in windows of %v, want them in the global window", lines.WindowingStrategy().Fn))
+	}
+	// Lines go to disk in a stage of their own, so that whoever makes them does
+	// not wait for it. Batches are few.
+	nothing := beam.ParDo(s, &writeFn{ID: id}, beam.Reshuffle(s, lines))
+
+	// Prism keeps a core busy while it waits for a bundle of a stage that has
+	// no outputs. An output counts if another stage takes it, even if nothing
+	// ever comes.
+	beam.GroupByKey(s, nothing)
+}
+
+func init() {
+	register.DoFn2x1[[]byte, func(int64, int64), error](&writeFn{})
+	register.Emitter2[int64, int64]()
+}
+
+// writeFn adds lines to a spool and emits nothing.
+type writeFn struct {
+	ID string
+
+	spool *Spool
+}
+
+func (f *writeFn) StartBundle(func(int64, int64)) error {
+	sp, ok := spools.Load(f.ID)
+	if !ok {
+		return fmt.Errorf("sink.Write: no output %q in this process, want a worker in the process that submits the pipeline: "+
+			"use Prism, or --environment_type=LOOPBACK", f.ID)
+	}
+	f.spool = sp.(*Spool)
+	return nil
+}
+
+func (f *writeFn) ProcessElement(batch []byte, _ func(int64, int64)) error {
+	return f.spool.addBatch(batch)
+}

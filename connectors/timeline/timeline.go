@@ -1,0 +1,154 @@
+// Package timeline reads scripts of a stream, as the --timeline flag takes them.
+//
+// A script is newline-delimited JSON, one step a line; blank lines and lines
+// that begin with # are ignored:
+//
+//	{"event": {"key": "Chicago", "time": "2019-07-24T08:04:00Z", "amount_cents": 10}}
+//	{"watermark": "2019-07-24T08:05:00Z"}
+//	{"processing_time": "30s"}
+//
+// A watermark is an RFC 3339 string, an integer in ms, or "+inf"; one that is
+// not higher than the last has no effect. Processing time advances by a
+// duration. The script ends with an implicit watermark of +inf.
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"tidemark/connectors/records"
+)
+
+// Infinity is the watermark past every time, in ms.
+const Infinity = math.MaxInt64
+
+// Kind says what a step does.
+type Kind int
+
+// The kinds of steps.
+const (
+	Event Kind = iota
+	Watermark
+	ProcessingTime
+)
+
+// Step is one step of a script.
+type Step struct {
+	Number int // from 1
+	Kind   Kind
+
+	Event       []byte        // the record as it stands in the script
+	WatermarkMs int64         // [Infinity] for +inf and everything after 2185
+	Advance     time.Duration // of processing time
+}
+
+// Parse reads a script. An error names the line of the first malformed step.
+func Parse(script []byte) ([]Step, error) {
+	var steps []Step
+	ended := false
+	number := 0
+	for ln := range bytes.Lines(script) {
+		number++
+		if number == 1 {
+			ln = bytes.TrimPrefix(ln, []byte("\ufeff"))
+		}
+		ln = bytes.TrimSpace(ln)
+		if len(ln) == 0 || ln[0] == '#' {
+			continue
+		}
+		st, err := parseStep(ln)
+		switch {
+		case err != nil:
+		case st.Kind == Event && ended:
+			err = errors.New("an event after a watermark of +inf")
+		case st.Kind == Watermark && st.WatermarkMs == Infinity:
+			ended = true
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d, step %d: %w", number, len(steps)+1, err)
+		}
+		st.Number = len(steps) + 1
+		steps = append(steps, st)
+	}
+	return steps, nil
+}
+
+func parseStep(ln []byte) (Step, error) {
+	const want = `want one of {"event": {...}}, {"watermark": ...}, {"processing_time": "..."}`
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(ln, &fields); err != nil || fields == nil {
+		return Step{}, fmt.Errorf("not a JSON object, %s", want)
+	}
+	if len(fields) != 1 {
+		return Step{}, fmt.Errorf("%d fields, %s", len(fields), want)
+	}
+	for name, value := range fields {
+		switch name {
+		case "event":
+			return Step{Kind: Event, Event: value}, nil
+		case "watermark":
+			ms, err := parseWatermark(value)
+			if err != nil {
+				return Step{}, fmt.Errorf("watermark: %w", err)
+			}
+			return Step{Kind: Watermark, WatermarkMs: ms}, nil
+		case "processing_time":
+			d, err := parseAdvance(value)
+			if err != nil {
+				return Step{}, fmt.Errorf("processing_time: %w", err)
+			}
+			return Step{Kind: ProcessingTime, Advance: d}, nil
+		default:
+			return Step{}, fmt.Errorf("field %s, %s", strconv.Quote(name), want)
+		}
+	}
+	panic("unreachable: the object has one field")
+}
+
+func parseWatermark(value json.RawMessage) (int64, error) {
+	const want = `want an RFC 3339 string, an integer in ms, or "+inf"`
+	var text string
+	isString := value[0] == '"'
+	if isString {
+		if err := json.Unmarshal(value, &text); err != nil {
+			return 0, err
+		}
+		if text == "+inf" {
+			return Infinity, nil
+		}
+	} else {
+		text = string(value)
+		if c := text[0]; c != '-' && (c < '0' || c > '9') {
+			return 0, fmt.Errorf("%s, %s", text, want)
+		}
+	}
+	ms, err := records.ParseTime(text, isString, "ms")
+	switch {
+	case errors.Is(err, records.ErrTooLate):
+		return Infinity, nil
+	case errors.Is(err, records.ErrTooEarly):
+		// Below every accepted time, so that it cannot matter how far.
+		return records.MinTimeMs - 1, nil
+	case err != nil:
+		return 0, fmt.Errorf("%w, %s", err, want)
+	}
+	return ms, nil
+}
+
+func parseAdvance(value json.RawMessage) (time.Duration, error) {
+	const want = "want a positive whole number of milliseconds, as in \"30s\""
+	var text string
+	if err := json.Unmarshal(value, &text); err != nil {
+		return 0, fmt.Errorf("%s, %s", value, want)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d%time.Millisecond != 0 {
+		return 0, fmt.Errorf("%q, %s", text, want)
+	}
+	return d, nil
+}

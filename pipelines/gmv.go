@@ -1,0 +1,152 @@
+package pipelines
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/connectors/files"
+	"tidemark/connectors/records"
+	"tidemark/connectors/rows"
+	"tidemark/connectors/sink"
+	"tidemark/connectors/timeline"
+	"tidemark/testing/streamtest"
+	"tidemark/transforms/gmv"
+)
+
+func init() {
+	register.Function1x1(entryOf)
+	register.Function4x0(sortPlayed)
+	register.Emitter1[files.Record]()
+	register.Emitter1[files.Bad]()
+	beam.RegisterType(reflect.TypeFor[played]())
+}
+
+// GMV says what a GMV pipeline reads, computes and writes.
+type GMV struct {
+	// Config sets the windows. Watermarked is set as the source needs it.
+	Config gmv.Config
+
+	// Fields says where a record's values are.
+	Fields         records.Fields
+	MaxRecordBytes int
+
+	// The input is Files, or Timeline where Script names one: that is what its
+	// records call their source.
+	Files    []files.File
+	Timeline []timeline.Step
+	Script   string
+
+	// Ids of the sinks that take the lines of the outputs ([sink.Write]); an
+	// output without one is counted and not written.
+	Rows, Late, Bad string
+}
+
+// Build adds the pipeline to s.
+func (g GMV) Build(s beam.Scope) error {
+	cfg := g.Config
+	var in, bad beam.PCollection
+	switch {
+	case g.Script != "":
+		var err error
+		if in, bad, err = g.play(s); err != nil {
+			return err
+		}
+	default:
+		cfg.Watermarked = true
+		in, bad = files.Read(s, files.Config{Fields: g.Fields, MaxRecordBytes: g.MaxRecordBytes}, g.Files)
+	}
+	totals, overflows, late, err := gmv.TryPerKey(s, cfg, entryOf, in)
+	if err != nil {
+		return err
+	}
+	currency := g.Fields.Currency != ""
+	if g.Rows != "" {
+		sink.Write(s.Scope("rows"), g.Rows, rows.GMVLines(s.Scope("rows"), currency, totals))
+	}
+	if g.Late != "" {
+		sink.Write(s.Scope("late"), g.Late, rows.LateLines(s.Scope("late"), late))
+	}
+	refused := rows.OverflowLines(s.Scope("overflow"), currency, overflows)
+	if g.Bad != "" {
+		sink.Write(s.Scope("bad"), g.Bad, beam.Flatten(s.Scope("bad"), rows.BadLines(s.Scope("bad"), bad), refused))
+	}
+	return nil
+}
+
+func entryOf(r files.Record) gmv.Entry {
+	return gmv.Entry{Key: r.Key, Currency: r.Currency, Minor: r.Amount}
+}
+
+// played is an event of a timeline: a record, or a bad one if there is a reason.
+type played struct {
+	Record files.Record
+	Reason string
+}
+
+// play turns the timeline into a stream of records, unmarked: only the runner
+// knows how far the watermark is.
+func (g GMV) play(s beam.Scope) (in, bad beam.PCollection, err error) {
+	dec, err := records.NewDecoder(g.Fields)
+	if err != nil {
+		return in, bad, err
+	}
+	var script streamtest.Timeline
+	events := 0
+	for _, st := range g.Timeline {
+		switch st.Kind {
+		case timeline.Watermark:
+			if st.WatermarkMs == timeline.Infinity {
+				script.WatermarkToInfinity()
+			} else {
+				script.Watermark(st.WatermarkMs)
+			}
+		case timeline.ProcessingTime:
+			script.ProcessingTime(st.Advance)
+		default:
+			ms, p := g.event(dec, st)
+			script.At(ms, p)
+			events++
+		}
+	}
+	if events == 0 {
+		// A TestStream needs elements, for their type.
+		return beam.CreateList(s, []files.Record{}), beam.CreateList(s, []files.Bad{}), nil
+	}
+	col, err := script.TryCreate(s)
+	if err != nil {
+		return in, bad, err
+	}
+	in, bad = beam.ParDo2(s, sortPlayed, col)
+	return in, bad, nil
+}
+
+func (g GMV) event(dec *records.Decoder, st timeline.Step) (int64, played) {
+	p := played{Record: files.Record{Source: g.Script, Position: int64(st.Number), Raw: st.Event}}
+	if len(st.Event) > g.MaxRecordBytes {
+		p.Reason = fmt.Sprintf("record longer than %d bytes", g.MaxRecordBytes)
+		p.Record.Raw = st.Event[:min(len(st.Event), 1<<10)]
+		return 0, p
+	}
+	var v records.Values
+	if err := dec.Decode(st.Event, &v); err != nil {
+		p.Reason = err.Error()
+		return 0, p
+	}
+	p.Record.Key, p.Record.Currency, p.Record.Amount = string(v.Key), string(v.Currency), v.Amount
+	return v.TimeMs, p
+}
+
+func sortPlayed(ctx context.Context, p played, in func(files.Record), bad func(files.Bad)) {
+	files.ReadRecords.Inc(ctx, 1)
+	if p.Reason == "" {
+		in(p.Record)
+		return
+	}
+	files.BadRecords.Inc(ctx, 1)
+	r := p.Record
+	bad(files.Bad{Source: r.Source, Position: r.Position, Raw: r.Raw, Reason: p.Reason})
+}

@@ -1,0 +1,9 @@
+package streamtest_test
+
+import (
+	"testing"
+
+	"tidemark/testing/streamtest"
+)
+
+func TestMain(m *testing.M) { streamtest.Main(m) }

@@ -1,0 +1,180 @@
+package gmv_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/testing/oracle"
+	"tidemark/testing/streamtest"
+	"tidemark/transforms/gate"
+	"tidemark/transforms/gmv"
+)
+
+// sale is the element of the tests.
+type sale struct {
+	Key, Currency string
+	Minor         int64
+
+	Mark int64 // the watermark of its source, where it has one
+
+	// Where it comes from, in case files.
+	Step int
+	Raw  string
+}
+
+func init() {
+	beam.RegisterType(reflect.TypeFor[sale]())
+	register.Function1x1(entryOf)
+}
+
+func entryOf(s sale) gmv.Entry { return gmv.Entry{Key: s.Key, Currency: s.Currency, Minor: s.Minor} }
+
+func saleOf(e oracle.Element) sale { return sale{Key: e.Key, Currency: e.Currency, Minor: e.Minor} }
+
+// timeline is the script of steps as a stream of sales.
+func timeline(steps []oracle.Step) *streamtest.Timeline {
+	var tl streamtest.Timeline
+	for _, st := range steps {
+		if st.Element == nil {
+			tl.Watermark(st.WatermarkMs)
+			continue
+		}
+		tl.At(st.Element.TimeMs, saleOf(*st.Element))
+	}
+	return &tl
+}
+
+// lateSale is an element of the late output.
+type lateSale = streamtest.KV[gate.Missed, sale]
+
+// outcome is what came out of gmv.PerKey.
+type outcome struct {
+	rows      []gmv.Row
+	overflows []gmv.Overflow
+	late      []lateSale
+	counters  counters
+}
+
+// counters are the metrics of the conservation law, in (element, window) pairs.
+type counters struct{ assigned, added, corrected, late int64 }
+
+func (c counters) exceed(d counters) bool {
+	return c.assigned > d.assigned || c.added > d.added || c.corrected > d.corrected || c.late > d.late
+}
+
+// play runs gmv.PerKey on the stream that source makes, and checks where the
+// outputs stand in time.
+func play(t *testing.T, cfg gmv.Config, source func(s beam.Scope) beam.PCollection) outcome {
+	t.Helper()
+	var rows, overflows, late *streamtest.Captured
+	res := streamtest.Run(t, func(s beam.Scope) {
+		r, o, l := gmv.PerKey(s, cfg, entryOf, source(s))
+		rows, overflows, late = streamtest.Capture(s, r), streamtest.Capture(s, o), streamtest.Capture(s, l)
+	})
+	for _, e := range streamtest.Elements[gmv.Row](rows) {
+		if !e.Global || e.TimeMs != e.Value.EndMs-1 {
+			t.Errorf("row at %d ms, in the global window %v, want at the end - 1 ms: %+v", e.TimeMs, e.Global, e.Value)
+		}
+	}
+	for _, e := range streamtest.Elements[gmv.Overflow](overflows) {
+		if !e.Global || e.TimeMs != e.Value.EndMs-1 {
+			t.Errorf("overflow at %d ms, in the global window %v, want at the end - 1 ms: %+v", e.TimeMs, e.Global, e.Value)
+		}
+	}
+	for _, e := range streamtest.Elements[lateSale](late) {
+		if !e.Global || e.TimeMs != e.Value.Key.TimeMs {
+			t.Errorf("late element at %d ms, in the global window %v, want at its own time: %+v", e.TimeMs, e.Global, e.Value)
+		}
+	}
+	return outcome{
+		rows:      streamtest.Values[gmv.Row](rows),
+		overflows: streamtest.Values[gmv.Overflow](overflows),
+		late:      streamtest.Values[lateSale](late),
+		counters: counters{
+			assigned:  streamtest.Counter(res, "tidemark", "assigned"),
+			added:     streamtest.Counter(res, "tidemark", "added"),
+			corrected: streamtest.Counter(res, "tidemark", "corrected"),
+			late:      streamtest.Counter(res, "tidemark", "late"),
+		},
+	}
+}
+
+// verify plays a stream and compares everything with what the oracle says: rows,
+// overflows and late elements, one by one, and the counters, whose conservation
+// law the oracle keeps.
+//
+// The counters get several attempts. Prism knows metrics by short names, which
+// it asks the worker for when it first sees one; where bundles of a step finish
+// before it has the answer, it keeps the counts of the last one only. So counters
+// can fall short, but never exceed, and the rest has to be right every time.
+func verify(t *testing.T, cfg gmv.Config, source func(s beam.Scope) beam.PCollection, want oracle.Result) outcome {
+	t.Helper()
+	wantCounters := counters{want.Assigned, want.Added, want.Corrected, want.Missed}
+	if want.Assigned != want.Added+want.Missed {
+		t.Fatalf("the oracle breaks the conservation law: %+v", wantCounters)
+	}
+	var out outcome
+	for range 12 {
+		out = play(t, cfg, source)
+		if !out.equals(t, want) || out.counters == wantCounters {
+			return out
+		}
+		if out.counters.exceed(wantCounters) {
+			break
+		}
+	}
+	t.Errorf("counters %+v, want %+v", out.counters, wantCounters)
+	return out
+}
+
+// equals compares what came out with what the oracle says.
+func (o outcome) equals(t *testing.T, want oracle.Result) bool {
+	t.Helper()
+	rows := make([]gmv.Row, len(want.Rows))
+	for i, r := range want.Rows {
+		rows[i] = gmv.Row(r)
+	}
+	overflows := make([]oracle.Overflow, len(o.overflows))
+	for i, v := range o.overflows {
+		overflows[i] = oracle.Overflow{
+			Key: v.Key, Currency: v.Currency, StartMs: v.StartMs, EndMs: v.EndMs, Pane: v.Pane, Total: v.Total, Count: v.Count,
+		}
+		if !strings.HasPrefix(v.Reason, "overflow: ") {
+			t.Errorf("overflow with reason %q", v.Reason)
+		}
+	}
+	got := make([]lateSale, len(o.late))
+	for i, l := range o.late {
+		l.Value.Step, l.Value.Raw = 0, ""
+		got[i] = l
+	}
+
+	equal := true
+	for name, diff := range map[string]string{
+		"rows":      streamtest.Diff(rows, o.rows),
+		"overflows": streamtest.Diff(want.Overflows, overflows),
+		"late":      streamtest.Diff(lateOf(want), got),
+	} {
+		if diff != "" {
+			equal = false
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	return equal
+}
+
+// lateOf is what the oracle says of late elements, as gmv.PerKey does.
+func lateOf(want oracle.Result) []lateSale {
+	late := make([]lateSale, len(want.Late))
+	for i, l := range want.Late {
+		late[i] = lateSale{
+			Key:   gate.Missed{TimeMs: l.Element.TimeMs, Windows: l.Missed, All: l.All},
+			Value: saleOf(l.Element),
+		}
+	}
+	return late
+}
