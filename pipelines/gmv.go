@@ -13,6 +13,7 @@ import (
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
 	"tidemark/connectors/timeline"
+	"tidemark/internal/tally"
 	"tidemark/testing/streamtest"
 	"tidemark/transforms/gmv"
 )
@@ -127,7 +128,7 @@ func (g GMV) play(s beam.Scope) (in, bad beam.PCollection, err error) {
 func (g GMV) event(dec *records.Decoder, st timeline.Step) (int64, played) {
 	p := played{Record: files.Record{Source: g.Script, Position: int64(st.Number), Raw: st.Event}}
 	if len(st.Event) > g.MaxRecordBytes {
-		p.Reason = fmt.Sprintf("record longer than %d bytes", g.MaxRecordBytes)
+		p.Reason = fmt.Sprintf("longer than %d bytes, the limit on records", g.MaxRecordBytes)
 		p.Record.Raw = st.Event[:min(len(st.Event), 1<<10)]
 		return 0, p
 	}
@@ -141,12 +142,13 @@ func (g GMV) event(dec *records.Decoder, st timeline.Step) (int64, played) {
 }
 
 func sortPlayed(ctx context.Context, p played, in func(files.Record), bad func(files.Bad)) {
-	files.ReadRecords.Inc(ctx, 1)
+	count := tally.Current()
+	count.Inc(ctx, tally.Read, 1)
 	if p.Reason == "" {
 		in(p.Record)
 		return
 	}
-	files.BadRecords.Inc(ctx, 1)
+	count.Inc(ctx, tally.Bad, 1)
 	r := p.Record
 	bad(files.Bad{Source: r.Source, Position: r.Position, Raw: r.Raw, Reason: p.Reason})
 }

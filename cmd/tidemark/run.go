@@ -18,6 +18,7 @@ import (
 
 	"tidemark/connectors/sink"
 	"tidemark/internal/local"
+	"tidemark/internal/tally"
 )
 
 type scope = beam.Scope
@@ -163,7 +164,9 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 		return err
 	}
 	var spools map[string]*sink.Spool
+	var counts *tally.Tally
 	attempt := func(ctx context.Context, number int) (beam.PipelineResult, error) {
+		counts = tally.Start()
 		p, s := beam.NewPipelineWithRoot()
 		ids := map[string]string{}
 		spools = map[string]*sink.Spool{}
@@ -179,7 +182,7 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 		}
 		return j.execute(ctx, p)
 	}
-	res, err := local.Run(ctx, attempt, func(number int, _ error) {
+	_, err = local.Run(ctx, attempt, func(number int, _ error) {
 		for _, o := range j.outputs {
 			sink.Forget(fmt.Sprintf("%s-%d", o.flag, number-1))
 			_ = spools[o.flag].Close()
@@ -197,7 +200,7 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 			return err
 		}
 	}
-	return j.summarize(local.Counters(res, "tidemark"))
+	return j.summarize(counts)
 }
 
 func (j job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
@@ -210,18 +213,20 @@ func (j job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult
 }
 
 // summarize prints the last line on standard error.
-func (j job) summarize(n map[string]int64) error {
-	line := fmt.Sprintf("read=%d bad=%d assigned=%d added=%d late=%d", n["read"], n["bad"], n["assigned"], n["added"], n["late"])
-	if n["overflowed"] > 0 {
-		line += fmt.Sprintf(" overflowed=%d", n["overflowed"])
+func (j job) summarize(counts *tally.Tally) error {
+	bad, overflowed := counts.Get(tally.Bad), counts.Get(tally.Overflowed)
+	assigned, added, late := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late)
+	line := fmt.Sprintf("read=%d bad=%d assigned=%d added=%d late=%d", counts.Get(tally.Read), bad, assigned, added, late)
+	if overflowed > 0 {
+		line += fmt.Sprintf(" overflowed=%d", overflowed)
 	}
 	if _, err := fmt.Fprintln(j.stderr, line); err != nil {
 		return err
 	}
-	if n["assigned"] != n["added"]+n["late"] {
-		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d", n["assigned"], n["added"], n["late"])
+	if assigned != added+late {
+		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d", assigned, added, late)
 	}
-	if n["bad"]+n["overflowed"] == 0 {
+	if bad+overflowed == 0 {
 		return nil
 	}
 	for _, o := range j.outputs {

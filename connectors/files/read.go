@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/connectors/records"
+	"tidemark/internal/tally"
 )
 
 const (
@@ -28,14 +29,6 @@ const (
 
 	// A bundle of the source ends after this many bytes.
 	bundleBytes = 4 << 20
-)
-
-// The counters of the source.
-var (
-	// ReadRecords counts records, good and bad.
-	ReadRecords = beam.NewCounter("tidemark", "read")
-	// BadRecords counts the bad ones among them.
-	BadRecords = beam.NewCounter("tidemark", "bad")
 )
 
 // File is a file to read.
@@ -99,10 +92,12 @@ type readFn struct {
 	Fields         records.Fields
 	MaxRecordBytes int
 
-	dec *records.Decoder
+	dec   *records.Decoder
+	tally *tally.Tally
 }
 
 func (f *readFn) Setup() (err error) {
+	f.tally = tally.Current()
 	f.dec, err = records.NewDecoder(f.Fields)
 	return err
 }
@@ -168,7 +163,7 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 			c.line = number
 		}
 		if !rt.TryClaim(c) {
-			count(ctx, read, refused)
+			f.count(ctx, read, refused)
 			return sdf.StopProcessing(), nil
 		}
 		text := ln.text
@@ -190,7 +185,7 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 			Source: file.Name, Position: pos,
 		})
 	}
-	count(ctx, read, refused)
+	f.count(ctx, read, refused)
 	return sdf.ResumeProcessingIn(0), nil
 }
 
@@ -215,7 +210,7 @@ func (f *readFn) seek(in io.ReadSeeker, s span) (*lineReader, error) {
 
 func (f *readFn) decode(ln *line, text []byte, v *records.Values) (reason string) {
 	if ln.long {
-		return fmt.Sprintf("record of %d bytes, want at most %d", ln.next-ln.start-1, f.MaxRecordBytes)
+		return fmt.Sprintf("longer than %d bytes, the limit on records", f.MaxRecordBytes)
 	}
 	if err := f.dec.Decode(text, v); err != nil {
 		return err.Error()
@@ -223,9 +218,9 @@ func (f *readFn) decode(ln *line, text []byte, v *records.Values) (reason string
 	return ""
 }
 
-func count(ctx context.Context, read, refused int64) {
-	ReadRecords.Inc(ctx, read)
-	BadRecords.Inc(ctx, refused)
+func (f *readFn) count(ctx context.Context, read, refused int64) {
+	f.tally.Inc(ctx, tally.Read, read)
+	f.tally.Inc(ctx, tally.Bad, refused)
 }
 
 // Paths are the paths of files, for checks against outputs.

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/internal/routing"
+	"tidemark/internal/tally"
 	"tidemark/windowfns"
 )
 
@@ -36,10 +37,14 @@ func Late(s beam.Scope, t reflect.Type, packed beam.PCollection) beam.PCollectio
 type lateFn struct {
 	Type beam.EncodedType
 
-	dec beam.ElementDecoder
+	dec   beam.ElementDecoder
+	tally *tally.Tally
 }
 
-func (f *lateFn) Setup() { f.dec = beam.NewElementDecoder(f.Type.T) }
+func (f *lateFn) Setup() {
+	f.dec = beam.NewElementDecoder(f.Type.T)
+	f.tally = tally.Current()
+}
 
 func (f *lateFn) ProcessElement(ctx context.Context, _ int64, packed []byte, emit func(beam.EventTime, Missed, beam.X)) error {
 	var pairs int64
@@ -52,6 +57,6 @@ func (f *lateFn) ProcessElement(ctx context.Context, _ int64, packed []byte, emi
 		emit(mtime.Time(rec.TimeMs), Missed{TimeMs: rec.TimeMs, Windows: slices.Clone(rec.Missed), All: rec.All}, v)
 		return nil
 	})
-	LateMissed.Inc(ctx, pairs)
+	f.tally.Inc(ctx, tally.Late, pairs)
 	return err
 }

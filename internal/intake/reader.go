@@ -8,20 +8,8 @@ import (
 
 	"tidemark/internal/portable"
 	"tidemark/internal/routing"
+	"tidemark/internal/tally"
 	"tidemark/windowfns"
-)
-
-// The counters of the conservation law, in (element, window) pairs: assigned =
-// added + late.
-var (
-	// Assigned is counted where windows are assigned, in front of the gate.
-	Assigned = beam.NewCounter("tidemark", "assigned")
-	// Added is counted where elements enter a total.
-	Added = beam.NewCounter("tidemark", "added")
-	// Corrected is the part of Added that came after the end of the window.
-	Corrected = beam.NewCounter("tidemark", "corrected")
-	// LateMissed is counted where late records are written.
-	LateMissed = beam.NewCounter("tidemark", "late")
 )
 
 // Reader is the part of a packing DoFn that reads elements. Its exported fields
@@ -32,6 +20,9 @@ type Reader struct {
 	Placed     bool
 	Shards     int
 	LatenessMs int64
+
+	// Tally is for the DoFn's counts.
+	Tally *tally.Tally `json:"-"`
 
 	fn  windowfns.Fn
 	buf []windowfns.Window
@@ -51,6 +42,7 @@ func NewReader(p Plan) Reader {
 
 // Setup readies r on a worker.
 func (r *Reader) Setup() (err error) {
+	r.Tally = tally.Current()
 	r.enc = beam.NewElementEncoder(r.Type.T)
 	if r.Placed {
 		return nil

@@ -75,18 +75,3 @@ func Run(ctx context.Context, try Attempt, restarting func(number int, err error
 		restarting(n+1, err)
 	}
 }
-
-// Counters are the committed user counters of a namespace by name, summed over
-// the steps of the pipeline.
-func Counters(res beam.PipelineResult, namespace string) map[string]int64 {
-	sums := map[string]int64{}
-	if res == nil {
-		return sums
-	}
-	for _, c := range res.Metrics().AllMetrics().Counters() {
-		if c.Key.Namespace == namespace {
-			sums[c.Key.Name] += c.Committed
-		}
-	}
-	return sums
-}

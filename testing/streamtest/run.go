@@ -56,7 +56,6 @@ func TryRun(build func(s beam.Scope)) (beam.PipelineResult, error) {
 		p, s := beam.NewPipelineWithRoot()
 		build(s)
 		res, err := ptest.RunWithMetrics(p)
-		if err != nil && IsRunnerFault(err) { println("FAULT", err.Error()[:300]) }
 		if err == nil || n == attempts || !IsRunnerFault(err) {
 			return res, err
 		}

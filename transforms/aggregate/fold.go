@@ -11,9 +11,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/timers"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
-	"tidemark/internal/intake"
 	"tidemark/internal/portable"
 	"tidemark/internal/routing"
+	"tidemark/internal/tally"
 	"tidemark/windowfns"
 )
 
@@ -88,6 +88,7 @@ type foldFn struct {
 
 	agg    Aggregator
 	render Renderer // nil where rows are of type Row
+	tally  *tally.Tally
 
 	// grown is a hint on how far logs have grown since they were compacted, by
 	// cell. It is forgotten freely: results do not depend on it.
@@ -114,6 +115,7 @@ func newFoldFn(agg portable.Value, latenessMs int64) *foldFn {
 
 func (f *foldFn) Setup() (err error) {
 	f.grown = map[string]growth{}
+	f.tally = tally.Current()
 	f.agg, err = portable.As[Aggregator](f.Agg)
 	f.render, _ = f.agg.(Renderer)
 	return err
@@ -128,9 +130,9 @@ func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 	if err != nil {
 		return err
 	}
-	intake.Added.Inc(ctx, elements)
+	f.tally.Inc(ctx, tally.Added, elements)
 	if kind == blockCorrection {
-		intake.Corrected.Inc(ctx, elements)
+		f.tally.Inc(ctx, tally.Corrected, elements)
 		fired, err := f.correct(sp, w, b, row, unshown)
 		if fired || err != nil {
 			return err

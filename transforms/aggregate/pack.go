@@ -14,6 +14,7 @@ import (
 	"tidemark/internal/intake"
 	"tidemark/internal/portable"
 	"tidemark/internal/routing"
+	"tidemark/internal/tally"
 	"tidemark/windowfns"
 )
 
@@ -138,7 +139,7 @@ func (p *packer) StartBundle(emitBlock, routing.Emit) {
 func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) {
 	p.flush(direct)
 	p.gated.Flush(0, suspects)
-	intake.Assigned.Inc(ctx, p.assigned)
+	p.Intake.Tally.Inc(ctx, tally.Assigned, p.assigned)
 }
 
 func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, direct emitBlock, suspects routing.Emit) (err error) {

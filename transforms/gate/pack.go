@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/intake"
 	"tidemark/internal/routing"
+	"tidemark/internal/tally"
 	"tidemark/windowfns"
 )
 
@@ -93,7 +94,7 @@ func (p *packer) StartBundle(routing.Emit, routing.Emit, routing.Emit) { p.assig
 
 func (p *packer) FinishBundle(ctx context.Context, onTime, corrections, suspects routing.Emit) {
 	p.flush(onTime, corrections, suspects)
-	intake.Assigned.Inc(ctx, p.assigned)
+	p.Intake.Tally.Inc(ctx, tally.Assigned, p.assigned)
 }
 
 func (p *packer) flush(onTime, corrections, suspects routing.Emit) {

@@ -10,6 +10,7 @@ import (
 
 	"tidemark/internal/intake"
 	"tidemark/internal/routing"
+	"tidemark/internal/tally"
 )
 
 func init() {
@@ -27,10 +28,14 @@ type unpackFn struct {
 	Type beam.EncodedType
 	Late bool
 
-	dec beam.ElementDecoder
+	dec   beam.ElementDecoder
+	tally *tally.Tally
 }
 
-func (f *unpackFn) Setup() { f.dec = beam.NewElementDecoder(f.Type.T) }
+func (f *unpackFn) Setup() {
+	f.dec = beam.NewElementDecoder(f.Type.T)
+	f.tally = tally.Current()
+}
 
 func (f *unpackFn) ProcessElement(ctx context.Context, _ int64, packed []byte, emit func(beam.EventTime, Passed, beam.X)) error {
 	batch, err := routing.ReadBatch(packed)
@@ -48,9 +53,9 @@ func (f *unpackFn) ProcessElement(ctx context.Context, _ int64, packed []byte, e
 		n++
 		emit(mtime.Time(w.EndMs-1), Passed{StartMs: w.StartMs, EndMs: w.EndMs, TimeMs: it.TimeMs, Late: f.Late}, v)
 	}
-	intake.Added.Inc(ctx, n)
+	f.tally.Inc(ctx, tally.Added, n)
 	if f.Late {
-		intake.Corrected.Inc(ctx, n)
+		f.tally.Inc(ctx, tally.Corrected, n)
 	}
 	return batch.Err()
 }

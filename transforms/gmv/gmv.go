@@ -9,6 +9,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/tally"
 	"tidemark/transforms/aggregate"
 )
 
@@ -121,14 +122,11 @@ func checkEntryOf(entryOf any, watermarked bool, col beam.PCollection) error {
 	return nil
 }
 
-// overflowed counts sums that were reported instead of emitted.
-var overflowed = beam.NewCounter("tidemark", "overflowed")
-
 // overflowFn turns totals that were not let through into reports.
 type overflowFn struct{}
 
 func (*overflowFn) ProcessElement(ctx context.Context, in aggregate.Unshown, emit func(Overflow)) error {
-	overflowed.Inc(ctx, 1)
+	tally.Current().Inc(ctx, tally.Overflowed, 1)
 	t, err := readTotal(in.Total)
 	if err != nil {
 		return err

@@ -127,13 +127,18 @@ func (c *randomCase) shuffled() []oracle.Step {
 	return steps
 }
 
-// script fills c.steps with n elements and as many watermarks as come up,
-// around a base time. Many times and watermarks are within a millisecond of a
-// deadline.
+// script fills c.steps with n elements around 1970, well before it, or near a
+// change of the clocks.
 func (c *randomCase) script(n int) {
 	bases := []int64{0, 0, -5_000_000_000, 1_711_800_000_000, 1_730_000_000_000}
+	c.scriptFrom(bases[c.rng.IntN(len(bases))], n)
+}
+
+// scriptFrom fills c.steps with n elements and as many watermarks as come up,
+// from the watermark wm on. Many times and watermarks are within a millisecond
+// of a deadline.
+func (c *randomCase) scriptFrom(wm int64, n int) {
 	size, lateness := c.sizeMs(), c.cfg.AllowedLateness.Milliseconds()
-	wm := bases[c.rng.IntN(len(bases))]
 	for range n {
 		if c.rng.IntN(4) == 0 {
 			wm += c.rng.Int64N(size) / (1 + c.rng.Int64N(8))

@@ -1,0 +1,60 @@
+package rows
+
+import (
+	"testing"
+
+	"tidemark/transforms/gmv"
+	"tidemark/windowfns"
+)
+
+// benchRows are the rows of the benchmark and of the allocation test.
+func benchRows() map[string]func(dst []byte) []byte {
+	minor, count := int64(128_900), int64(16)
+	row := gmv.Row{
+		Key: "c-4711", Currency: "EUR", StartMs: 1_559_347_200_000, EndMs: 1_559_350_800_000, Pane: "LATE",
+		Revision: 1, Minor: 129_900, PreviousMinor: &minor, Count: 17, PreviousCount: &count, MaxTimeMs: 1_559_350_799_123,
+	}
+	overflow := gmv.Overflow{
+		Key: "c-4711", Currency: "EUR", StartMs: 1_559_347_200_000, EndMs: 1_559_350_800_000, Pane: "LATE",
+		Total: "9223372036854775808", Count: 17, Reason: "overflow: the sum 9223372036854775808 is outside int64",
+	}
+	event := []byte(`{"order_id":"o-1029384756","company_id":"c-4711","amount_cents":129900,"currency":"EUR","created_at":1559347200123}`)
+	late := Late{
+		Event: event, TimeMs: 1_559_347_200_123, Missed: []windowfns.Window{{StartMs: 1_559_347_200_000, EndMs: 1_559_350_800_000}},
+		All: true, Source: "orders.ndjson", Position: 4711,
+	}
+	bad := Bad{Source: "orders.ndjson", Position: 4711, Raw: event, Reason: `field "amount_cents": missing, want a number or a string`}
+	torn := bad
+	torn.Raw = []byte("{\"name\":\"S\xe3o Paulo\"")
+	return map[string]func(dst []byte) []byte{
+		"gmv":      func(dst []byte) []byte { return AppendGMV(dst, &row, true) },
+		"overflow": func(dst []byte) []byte { return AppendOverflow(dst, &overflow, true) },
+		"late":     func(dst []byte) []byte { return AppendLate(dst, &late) },
+		"bad":      func(dst []byte) []byte { return AppendBad(dst, &bad) },
+		"torn":     func(dst []byte) []byte { return AppendBad(dst, &torn) },
+		"order":    func(dst []byte) []byte { return OrderGMV(dst, &row) },
+		"position": func(dst []byte) []byte { return OrderRecord(dst, late.Source, late.Position) },
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for name, add := range benchRows() {
+		b.Run("row="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			buf := add(nil)
+			b.SetBytes(int64(len(buf)))
+			for b.Loop() {
+				buf = add(buf[:0])
+			}
+		})
+	}
+}
+
+func TestAppendDoesNotAllocate(t *testing.T) {
+	for name, add := range benchRows() {
+		buf := make([]byte, 0, 4096)
+		if n := testing.AllocsPerRun(100, func() { buf = add(buf[:0]) }); n != 0 {
+			t.Errorf("%s: %v allocations a row, want 0", name, n)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// Package tally counts what the conservation law is about.
+//
+// Every count is a Beam counter, and a number in this process besides: Prism
+// loses counts when the first bundles of a stage end at the same time (a report
+// with counters that it does not know yet takes the place of the one before
+// it), so that a local run must not rely on its metrics.
+package tally
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+)
+
+// Kind is what is counted.
+type Kind int
+
+// The counts. Assigned, added, corrected and late are (element, window) pairs,
+// and assigned = added + late holds at the end of every run.
+const (
+	Read       Kind = iota // records, good and bad
+	Bad                    // records that were not understood
+	Assigned               // counted where windows are assigned, in front of the gate
+	Added                  // counted where elements enter a total
+	Corrected              // the part of added that came after the window's end
+	Late                   // counted where late records are written
+	Overflowed             // sums that were reported instead of emitted
+	kinds
+)
+
+// Namespace is that of the Beam counters.
+const Namespace = "tidemark"
+
+// Names are the names of the Beam counters, by kind.
+var Names = [kinds]string{"read", "bad", "assigned", "added", "corrected", "late", "overflowed"}
+
+var counters = func() (c [kinds]beam.Counter) {
+	for k, name := range Names {
+		c[k] = beam.NewCounter(Namespace, name)
+	}
+	return c
+}()
+
+// Tally holds the counts of one run in this process.
+type Tally struct {
+	n [kinds]atomic.Int64
+}
+
+var current atomic.Pointer[Tally]
+
+func init() { current.Store(&Tally{}) }
+
+// Start begins the counts of a run. DoFns that were set up before go on
+// counting for the run before.
+func Start() *Tally {
+	t := &Tally{}
+	current.Store(t)
+	return t
+}
+
+// Current is the tally of the run that was started last. A DoFn asks for it in
+// Setup and keeps it.
+func Current() *Tally { return current.Load() }
+
+// Inc adds n to a count.
+func (t *Tally) Inc(ctx context.Context, k Kind, n int64) {
+	if n == 0 {
+		return
+	}
+	counters[k].Inc(ctx, n)
+	t.n[k].Add(n)
+}
+
+// Get is a count of this process.
+func (t *Tally) Get(k Kind) int64 { return t.n[k].Load() }
