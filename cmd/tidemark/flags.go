@@ -99,7 +99,7 @@ func printFlag(b *strings.Builder, f *flag.Flag) {
 		fmt.Fprintf(b, " %s", kind)
 	}
 	fmt.Fprintf(b, "\n        %s", strings.ReplaceAll(text, "\n", "\n        "))
-	if d := f.DefValue; d != "" && d != "false" && d != "0" && d != "[]" && d != "map[]" {
+	if d := f.DefValue; d != "" && d != "false" && d != "0" && d != "0s" && d != "[]" && d != "map[]" {
 		fmt.Fprintf(b, " (default %s)", d)
 	}
 	b.WriteByte('\n')

@@ -93,7 +93,7 @@ func runGMV(ctx context.Context, args []string) error {
 		return err
 	}
 	p.Timeline, p.Script = in.steps, in.name
-	outs, err := g.outputFlags.resolve(files.Paths(in.files))
+	outs, err := g.outputFlags.resolve(append(files.Paths(in.files), in.name))
 	if err != nil {
 		return err
 	}

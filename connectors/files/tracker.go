@@ -64,7 +64,10 @@ func (t *tracker) GetError() error { return t.err }
 
 // TrySplit gives away all that is not claimed where the fraction is 0.
 func (t *tracker) TrySplit(fraction float64) (primary, residual any, err error) {
-	if fraction > 0 || t.done || t.rest.Start >= t.rest.End {
+	if fraction <= 0 && t.rest.Start >= t.rest.End {
+		t.done = true // the last line is claimed, and nothing is left to give away
+	}
+	if fraction > 0 || t.done {
 		return t.span, nil, nil
 	}
 	rest := t.rest

@@ -27,14 +27,14 @@ var (
 	anyTime = rapid.Int64Range(records.MinTimeMs, records.MaxTimeMs)
 )
 
-// window is a window in a row.
-type window struct {
+// Window is a window in a row, to be embedded.
+type Window struct {
 	Start time.Time `json:"window_start"`
 	End   time.Time `json:"window_end"`
 }
 
-func windowOf(startMs, endMs int64) window {
-	return window{time.UnixMilli(startMs).UTC(), time.UnixMilli(endMs).UTC()}
+func windowOf(startMs, endMs int64) Window {
+	return Window{time.UnixMilli(startMs).UTC(), time.UnixMilli(endMs).UTC()}
 }
 
 // readable is s as a JSON decoder can return it.
@@ -108,7 +108,7 @@ func TestGMVRoundTrips(t *testing.T) {
 	type row struct {
 		Key      string  `json:"key"`
 		Currency *string `json:"currency,omitempty"`
-		window
+		Window
 		Pane          string    `json:"pane"`
 		Revision      int64     `json:"revision"`
 		Sum           int64     `json:"sum"`
@@ -138,7 +138,7 @@ func TestOverflowRoundTrips(t *testing.T) {
 	type unshown struct {
 		Key      string  `json:"key"`
 		Currency *string `json:"currency,omitempty"`
-		window
+		Window
 		Pane  string      `json:"pane"`
 		Sum   json.Number `json:"sum"`
 		Count int64       `json:"count"`
@@ -150,7 +150,7 @@ func TestOverflowRoundTrips(t *testing.T) {
 		Reason   string  `json:"reason"`
 		Key      string  `json:"key"`
 		Currency *string `json:"currency,omitempty"`
-		window
+		Window
 		Total string `json:"total"`
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,7 +178,7 @@ func TestLateRoundTrips(t *testing.T) {
 	type row struct {
 		Event     any       `json:"event"`
 		Time      time.Time `json:"time"`
-		Missed    []window  `json:"missed"`
+		Missed    []Window  `json:"missed"`
 		MissedAll bool      `json:"missed_all"`
 		Source    string    `json:"source"`
 		Position  int64     `json:"position"`
@@ -195,7 +195,7 @@ func TestLateRoundTrips(t *testing.T) {
 			Source: anyText.Draw(t, "source"), Position: rapid.Int64().Draw(t, "position"),
 		}
 		want := row{
-			Time: time.UnixMilli(rec.TimeMs).UTC(), Missed: []window{}, MissedAll: rec.All,
+			Time: time.UnixMilli(rec.TimeMs).UTC(), Missed: []Window{}, MissedAll: rec.All,
 			Source: readable(rec.Source), Position: rec.Position,
 		}
 		if !utf8.Valid(rec.Event) || json.Unmarshal(rec.Event, &want.Event) != nil {

@@ -43,9 +43,9 @@ func Write(s beam.Scope, id string, lines beam.PCollection) {
 	case lines.WindowingStrategy().Fn.Kind != window.GlobalWindows:
 		panic(fmt.Errorf("sink.Write: lines in windows of %v, want them in the global window", lines.WindowingStrategy().Fn))
 	}
-	// Lines go to disk in a stage of their own, so that whoever makes them does
-	// not wait for it. Batches are few.
-	nothing := beam.ParDo(s, &writeFn{ID: id}, beam.Reshuffle(s, lines))
+	// There is no Reshuffle in front: it would hold all lines of a bundle in the
+	// runner, several times over.
+	nothing := beam.ParDo(s, &writeFn{ID: id}, lines)
 
 	// Prism keeps a core busy while it waits for a bundle of a stage that has
 	// no outputs. An output counts if another stage takes it, even if nothing

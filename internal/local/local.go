@@ -23,7 +23,7 @@ const (
 
 	// gcPercent trades memory for time: the live heap of a pipeline is small
 	// beside what it allocates.
-	gcPercent = 400
+	gcPercent = 200
 
 	// Attempts is how often a pipeline is run at most.
 	Attempts = 5

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
 )
 
 // Element is an element of a PCollection and what Beam knows about it.
@@ -31,10 +32,10 @@ type KV[K, V any] struct {
 
 // decoder is how a *KV is told from other types.
 type decoder interface {
-	decode(c *Captured, parts [2][]byte)
+	decode(c *Captured, parts [][]byte)
 }
 
-func (kv *KV[K, V]) decode(c *Captured, parts [2][]byte) {
+func (kv *KV[K, V]) decode(c *Captured, parts [][]byte) {
 	want(c, reflect.TypeFor[K](), reflect.TypeFor[V]())
 	kv.Key = decodeAs[K](parts[0])
 	kv.Value = decodeAs[V](parts[1])
@@ -59,14 +60,18 @@ func Elements[T any](c *Captured) []Element[T] {
 	elems := make([]Element[T], len(c.elems))
 	for i, e := range c.elems {
 		elems[i] = Element[T]{
-			TimeMs: e.at.TimeMs, StartMs: e.at.StartMs, EndMs: e.at.EndMs, Global: e.at.Global, Pane: e.at.Pane,
+			TimeMs: e.TimeMs, StartMs: e.StartMs, EndMs: e.EndMs, Global: e.Global,
+			Pane: beam.PaneInfo{
+				Timing: typex.PaneTiming(e.Timing), IsFirst: e.IsFirst, IsLast: e.IsLast,
+				Index: e.Index, NonSpeculativeIndex: e.NonSpeculativeIndex,
+			},
 		}
 		if kv, ok := any(&elems[i].Value).(decoder); ok {
-			kv.decode(c, e.parts)
+			kv.decode(c, e.Parts)
 			continue
 		}
 		want(c, reflect.TypeFor[T]())
-		elems[i].Value = decodeAs[T](e.parts[0])
+		elems[i].Value = decodeAs[T](e.Parts[0])
 	}
 	return elems
 }

@@ -38,11 +38,11 @@ func TestInputWindows(t *testing.T) {
 		{window.NewSlidingWindows(10*ms, 30*ms), windowfns.Sliding{Size: 30 * ms, Period: 10 * ms}, 12 * ms},
 		{window.NewSlidingWindows(7*ms, 25*ms), windowfns.Sliding{Size: 25 * ms, Period: 7 * ms}, 12 * ms},
 	} {
-		for _, seed := range []uint64{1, 2, 3} {
+		for _, seed := range []uint64{1, 2} {
 			t.Run(fmt.Sprintf("%v/lateness=%v/seed=%d", c.fn, c.lateness, seed), func(t *testing.T) {
 				r := newRandomCase(seed)
 				r.cfg = gmv.Config{Windows: c.fn, AllowedLateness: c.lateness}
-				r.script(40)
+				r.script(25)
 				r.steps = slices.Concat(beforeEpoch(r), r.steps)
 				tl := timeline(r.steps)
 				verify(t, gmv.Config{}, func(s beam.Scope) beam.PCollection {
@@ -159,7 +159,7 @@ func TestRowsWindowedAgain(t *testing.T) {
 // TestRetention lets the gate forget. Elements older than its memory come out
 // late like any other, whatever the retention: nothing is lost.
 func TestRetention(t *testing.T) {
-	for _, retention := range []time.Duration{0, ms, 7 * ms, 100 * ms, 24 * time.Hour} {
+	for _, retention := range []time.Duration{0, ms, 100 * ms, 24 * time.Hour} {
 		for _, lateness := range []time.Duration{0, 15 * ms} {
 			t.Run(fmt.Sprintf("retention=%v/lateness=%v", retention, lateness), func(t *testing.T) {
 				r := newRandomCase(7)
@@ -169,7 +169,7 @@ func TestRetention(t *testing.T) {
 				const today = 1_800_000_000_000
 				r.steps = append(r.steps, oracle.Watermark(today))
 				for range 2 {
-					for age := int64(1); age < 2*today; age *= 3 {
+					for age := int64(1); age < 2*today; age *= 10 {
 						r.steps = append(r.steps, oracle.Add(r.element(today-age)))
 					}
 					r.steps = append(r.steps, oracle.Watermark(today+40))
