@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -93,6 +95,51 @@ func ours(s beam.Scope, src *ordersFn, size time.Duration, shards int, marked bo
 	rows, _, late := gmv.PerKey(s, gmv.Config{Windows: windowfns.Tumbling{Size: size}, Watermarked: marked, Shards: shards}, entryOf, in)
 	sink(s, beam.ParDo(s, minorOf, rows))
 	beam.ParDo0(s, countLate, late)
+}
+
+// compare prints the rates of the pipelines and their ratios.
+func compare(ctx context.Context, w io.Writer, src ordersFn, size time.Duration, shards, rounds int, only string) error {
+	cases := []struct {
+		name  string
+		build func(beam.Scope)
+	}{
+		{"plain", func(s beam.Scope) { src := src; plain(s, &src, size) }},
+		{"tidemark", func(s beam.Scope) { src := src; ours(s, &src, size, shards, true) }},
+		{"tidemark-unmarked", func(s beam.Scope) { src := src; ours(s, &src, size, shards, false) }},
+	}
+	rates := map[string][]float64{}
+	var sum int64
+	for range rounds {
+		for _, c := range cases {
+			if only != "" && only != c.name {
+				continue
+			}
+			rate, rows, minor, late, err := measure(ctx, src.Orders, c.build)
+			if err != nil {
+				return err
+			}
+			if sum == 0 {
+				sum = minor
+			}
+			if minor != sum {
+				return fmt.Errorf("%s: the sum of all rows and late records is %d, want %d", c.name, minor, sum)
+			}
+			rates[c.name] = append(rates[c.name], rate)
+			fmt.Fprintf(w, "%-18s %9.0f events/s  %d rows, %d late\n", c.name, rate, rows, late)
+		}
+	}
+	for _, c := range cases {
+		r := median(rates[c.name])
+		if r == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "%-18s %9.0f events/s, the median of %d", c.name, r, rounds)
+		if base := median(rates["plain"]); base > 0 {
+			fmt.Fprintf(w, ": %.1f x plain", r/base)
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
 }
 
 // measure runs a pipeline and returns how many events a second it did, and what

@@ -1,14 +1,18 @@
-// Command bench measures Tidemark against plain Beam Go pipelines on the
-// embedded Prism runner. It prints one line a case, with ratios from one run:
-// absolute rates say as much about the machine as about the code.
+// Command bench measures Tidemark on the embedded Prism runner.
+//
+//	go run ./bench               GMV against a plain Beam Go pipeline
+//	go run ./bench -case gate    what the gate's memory of past windows costs
+//
+// Ratios are of medians from one run: absolute rates say as much about the
+// machine as about the code.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"time"
@@ -25,64 +29,60 @@ func run(ctx context.Context, p *beam.Pipeline) error {
 }
 
 func main() {
-	events := flag.Int64("events", 1_000_000, "orders to generate")
-	keys := flag.Int64("keys", 10_000, "companies")
+	which := flag.String("case", "gmv", "`gmv|gate`: throughput against plain Beam, or what the gate's memory costs")
+	events := flag.Int64("events", 1_000_000, "gmv: orders to generate, 10 ms apart")
+	keys := flag.Int64("keys", 10_000, "gmv: companies")
 	size := flag.Duration("window", time.Minute, "window size")
-	rounds := flag.Int("rounds", 3, "runs of each case; the median counts")
-	only := flag.String("only", "", "run only the case of this name")
-	chunk := flag.Int64("chunk", 10_000, "orders between two checkpoints of the source")
-	shards := flag.Int("shards", 0, "shards of the aggregate; 0 is its default")
-	procs := flag.Int("procs", 4, "GOMAXPROCS")
-	cpu := flag.String("cpuprofile", "", "file to write a CPU profile to")
+	rounds := flag.Int("rounds", 3, "gmv: runs of each pipeline, in turn; the medians are compared")
+	only := flag.String("only", "", "gmv: run only the pipeline of this `name`")
+	chunk := flag.Int64("chunk", 20_000, "gmv: orders between two checkpoints of the source")
+	shards := flag.Int("shards", 0, "gmv: shards of the aggregate; 0 is its default")
+	days := flag.Float64("days", 30, "gate: event time that passes")
+	retention := flag.Duration("retention", 0, "gate: its retention; 0 is for ever")
+	cpu := flag.String("cpuprofile", "", "`FILE` to write a CPU profile to")
 	flag.Parse()
 	beam.Init()
-	if *cpu != "" {
-		f, err := os.Create(*cpu)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
-		if err := pprof.StartCPUProfile(f); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
-		defer pprof.StopCPUProfile()
-	}
-	runtime.GOMAXPROCS(max(*procs, runtime.GOMAXPROCS(0)))
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	// The plain pipelines get the same help against Prism's faults as ours.
 	local.Prepare()
+	stop, err := profile(*cpu)
+	if err == nil {
+		switch *which {
+		case "gate":
+			windows := int64(*days * float64(24*time.Hour) / float64(*size))
+			err = gateState(context.Background(), os.Stdout, windows, *size, *retention)
+		case "gmv":
+			src := ordersFn{Orders: *events, Companies: *keys, StepMs: 10, DisorderMs: 500, Chunk: *chunk}
+			err = compare(context.Background(), os.Stdout, src, *size, *shards, *rounds, *only)
+		default:
+			err = fmt.Errorf("-case %q, want gmv or gate", *which)
+		}
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
 
-	src := func() *ordersFn {
-		return &ordersFn{Orders: *events, Companies: *keys, StepMs: 10, DisorderMs: 500, Chunk: *chunk}
+// profile writes a CPU profile to path, if it is not empty, until stop is called.
+func profile(path string) (stop func(), err error) {
+	if path == "" {
+		return func() {}, nil
 	}
-	cases := []struct {
-		name  string
-		build func(beam.Scope)
-	}{
-		{"plain", func(s beam.Scope) { plain(s, src(), *size) }},
-		{"tidemark", func(s beam.Scope) { ours(s, src(), *size, *shards, true) }},
-		{"tidemark-unmarked", func(s beam.Scope) { ours(s, src(), *size, *shards, false) }},
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
 	}
-	rates := map[string][]float64{}
-	for range *rounds {
-		for _, c := range cases {
-			if *only != "" && *only != c.name {
-				continue
-			}
-			rate, rows, minor, late, err := measure(context.Background(), *events, c.build)
-			if err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-			rates[c.name] = append(rates[c.name], rate)
-			fmt.Printf("%-18s %9.0f events/s  rows=%d minor=%d late=%d\n", c.name, rate, rows, minor, late)
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
-	}
-	base := median(rates["plain"])
-	for _, c := range cases {
-		if r := rates[c.name]; len(r) > 0 {
-			fmt.Printf("%-18s median %9.0f events/s  %5.1f x plain\n", c.name, median(r), median(r)/base)
-		}
-	}
+	}, nil
 }
 
 func median(v []float64) float64 {

@@ -14,11 +14,8 @@ import (
 )
 
 func init() {
-	register.DoFn5x1[beam.PaneInfo, beam.Window, beam.EventTime, beam.X, func(captured), error](&captureFn{})
-	register.DoFn6x1[beam.PaneInfo, beam.Window, beam.EventTime, beam.X, beam.Y, func(captured), error](&capturePairFn{})
-	register.DoFn1x1[captured, error](&keepFn{})
-	register.Emitter1[captured]()
-	beam.RegisterType(reflect.TypeFor[captured]())
+	register.DoFn4x1[beam.PaneInfo, beam.Window, beam.EventTime, beam.X, error](&captureFn{})
+	register.DoFn5x1[beam.PaneInfo, beam.Window, beam.EventTime, beam.X, beam.Y, error](&capturePairFn{})
 }
 
 // Captured holds what came out of a PCollection. Read it with [Values] or
@@ -30,18 +27,11 @@ type Captured struct {
 	elems []captured
 }
 
-// captured is an element on its way to a Captured. It is encoded, because the
-// pipeline may go on to use the memory of what it has emitted.
+// captured is an element as encoded, because the pipeline may go on to use the
+// memory of what it has emitted.
 type captured struct {
-	Parts  [][]byte // the element, or key and value
-	TimeMs int64
-
-	StartMs, EndMs int64
-	Global         bool
-
-	Timing                     int
-	IsFirst, IsLast            bool
-	Index, NonSpeculativeIndex int64
+	parts [][]byte // the element, or key and value
+	at    Element[struct{}]
 }
 
 var captures registry[*Captured]
@@ -57,26 +47,21 @@ func Capture(s beam.Scope, col beam.PCollection) *Captured {
 	s = s.Scope("streamtest.Capture")
 	if typex.IsKV(col.Type()) {
 		k, v := col.Type().Components()[0].Type(), col.Type().Components()[1].Type()
-		fn := &capturePairFn{Key: beam.EncodedType{T: k}, Value: beam.EncodedType{T: v}}
-		return keep(s, beam.ParDo(s, fn, col), k, v)
+		c := &Captured{types: []reflect.Type{k, v}}
+		beam.ParDo0(s, &capturePairFn{ID: captures.add(c), Key: beam.EncodedType{T: k}, Value: beam.EncodedType{T: v}}, col)
+		return c
 	}
 	t := col.Type().Type()
 	if typex.IsComposite(t) {
 		panic(fmt.Errorf("streamtest.Capture: PCollection<%v>, want single elements or KVs", col.Type()))
 	}
-	return keep(s, beam.ParDo(s, &captureFn{Type: beam.EncodedType{T: t}}, col), t)
-}
-
-// keep collects what the capturing DoFns emit. The Reshuffle is there for Prism,
-// which waits actively while a bundle runs in a stage that has no outputs, as
-// the one of keepFn: so nothing else should be in that stage.
-func keep(s beam.Scope, col beam.PCollection, types ...reflect.Type) *Captured {
-	c := &Captured{types: types}
-	beam.ParDo0(s, &keepFn{ID: captures.add(c)}, beam.Reshuffle(s, col))
+	c := &Captured{types: []reflect.Type{t}}
+	beam.ParDo0(s, &captureFn{ID: captures.add(c), Type: beam.EncodedType{T: t}}, col)
 	return c
 }
 
 type captureFn struct {
+	ID   int
 	Type beam.EncodedType
 
 	enc beam.ElementEncoder
@@ -84,16 +69,16 @@ type captureFn struct {
 
 func (f *captureFn) Setup() { f.enc = beam.NewElementEncoder(f.Type.T) }
 
-func (f *captureFn) ProcessElement(pane beam.PaneInfo, w beam.Window, et beam.EventTime, v beam.X, emit func(captured)) error {
+func (f *captureFn) ProcessElement(pane beam.PaneInfo, w beam.Window, et beam.EventTime, v beam.X) error {
 	raw, err := encode(f.enc, v)
 	if err != nil {
 		return err
 	}
-	emit(reify(pane, w, et, raw))
-	return nil
+	return keep(f.ID, pane, w, et, raw)
 }
 
 type capturePairFn struct {
+	ID         int
 	Key, Value beam.EncodedType
 
 	key, value beam.ElementEncoder
@@ -103,7 +88,7 @@ func (f *capturePairFn) Setup() {
 	f.key, f.value = beam.NewElementEncoder(f.Key.T), beam.NewElementEncoder(f.Value.T)
 }
 
-func (f *capturePairFn) ProcessElement(pane beam.PaneInfo, w beam.Window, et beam.EventTime, k beam.X, v beam.Y, emit func(captured)) error {
+func (f *capturePairFn) ProcessElement(pane beam.PaneInfo, w beam.Window, et beam.EventTime, k beam.X, v beam.Y) error {
 	key, err := encode(f.key, k)
 	if err != nil {
 		return err
@@ -112,8 +97,7 @@ func (f *capturePairFn) ProcessElement(pane beam.PaneInfo, w beam.Window, et bea
 	if err != nil {
 		return err
 	}
-	emit(reify(pane, w, et, key, value))
-	return nil
+	return keep(f.ID, pane, w, et, key, value)
 }
 
 func encode(enc beam.ElementEncoder, v any) ([]byte, error) {
@@ -122,28 +106,16 @@ func encode(enc beam.ElementEncoder, v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func reify(pane beam.PaneInfo, w beam.Window, et beam.EventTime, parts ...[]byte) captured {
-	c := captured{
-		Parts: parts, TimeMs: int64(et),
-		Timing: int(pane.Timing), IsFirst: pane.IsFirst, IsLast: pane.IsLast,
-		Index: pane.Index, NonSpeculativeIndex: pane.NonSpeculativeIndex,
-	}
-	if iw, ok := w.(window.IntervalWindow); ok {
-		c.StartMs, c.EndMs = int64(iw.Start), int64(iw.End)
-	} else {
-		c.Global = true
-	}
-	return c
-}
-
-type keepFn struct {
-	ID int
-}
-
-func (f *keepFn) ProcessElement(e captured) error {
-	c, ok := captures.get(f.ID)
+func keep(id int, pane beam.PaneInfo, w beam.Window, et beam.EventTime, parts ...[]byte) error {
+	c, ok := captures.get(id)
 	if !ok {
 		return errors.New("streamtest: Capture needs a worker in the process that submits the pipeline")
+	}
+	e := captured{parts: parts, at: Element[struct{}]{TimeMs: int64(et), Pane: pane}}
+	if iw, ok := w.(window.IntervalWindow); ok {
+		e.at.StartMs, e.at.EndMs = int64(iw.Start), int64(iw.End)
+	} else {
+		e.at.Global = true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

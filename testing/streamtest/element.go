@@ -6,7 +6,6 @@ import (
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
 )
 
 // Element is an element of a PCollection and what Beam knows about it.
@@ -60,18 +59,14 @@ func Elements[T any](c *Captured) []Element[T] {
 	elems := make([]Element[T], len(c.elems))
 	for i, e := range c.elems {
 		elems[i] = Element[T]{
-			TimeMs: e.TimeMs, StartMs: e.StartMs, EndMs: e.EndMs, Global: e.Global,
-			Pane: beam.PaneInfo{
-				Timing: typex.PaneTiming(e.Timing), IsFirst: e.IsFirst, IsLast: e.IsLast,
-				Index: e.Index, NonSpeculativeIndex: e.NonSpeculativeIndex,
-			},
+			TimeMs: e.at.TimeMs, StartMs: e.at.StartMs, EndMs: e.at.EndMs, Global: e.at.Global, Pane: e.at.Pane,
 		}
 		if kv, ok := any(&elems[i].Value).(decoder); ok {
-			kv.decode(c, e.Parts)
+			kv.decode(c, e.parts)
 			continue
 		}
 		want(c, reflect.TypeFor[T]())
-		elems[i].Value = decodeAs[T](e.Parts[0])
+		elems[i].Value = decodeAs[T](e.parts[0])
 	}
 	return elems
 }

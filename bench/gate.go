@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/sdf"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/rtrackers/offsetrange"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/transforms/gate"
+	"tidemark/windowfns"
+)
+
+// tick is an element of the gate's benchmark: N spreads them over the shards.
+type tick struct {
+	N int64
+}
+
+func init() {
+	register.DoFn4x1[*watermark, *sdf.LockRTracker, []byte, func(beam.EventTime, tick), sdf.ProcessContinuation](&ticksFn{})
+	register.Emitter2[beam.EventTime, tick]()
+	register.Function2x1(ended)
+	register.Function1x1(minorOfTick)
+	beam.RegisterType(reflect.TypeFor[tick]())
+}
+
+func ended(p gate.Passed, _ tick) tick { return tick{p.EndMs} }
+func minorOfTick(t tick) int64         { return t.N }
+
+// ticksFn emits a few unmarked elements a window and moves the watermark on by
+// one window with each bundle. It notes when each step began.
+type ticksFn struct {
+	Steps     int64
+	PerStep   int64
+	SizeMs    int64
+	Stopwatch bool
+}
+
+// stopwatch holds when the steps of the last run of ticksFn began.
+var stopwatch struct {
+	sync.Mutex
+	at []time.Time
+}
+
+func (f *ticksFn) CreateInitialRestriction([]byte) offsetrange.Restriction {
+	return offsetrange.Restriction{Start: 0, End: f.Steps}
+}
+
+func (f *ticksFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
+	return []offsetrange.Restriction{r}
+}
+
+func (f *ticksFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
+
+func (f *ticksFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
+	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
+}
+
+func (f *ticksFn) InitialWatermarkEstimatorState(beam.EventTime, offsetrange.Restriction, []byte) int64 {
+	return startMs
+}
+
+func (f *ticksFn) CreateWatermarkEstimator(ms int64) *watermark { return &watermark{ms} }
+
+func (f *ticksFn) WatermarkEstimatorState(w *watermark) int64 { return w.ms }
+
+func (f *ticksFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte, emit func(beam.EventTime, tick)) sdf.ProcessContinuation {
+	i := rt.GetRestriction().(offsetrange.Restriction).Start
+	if !rt.TryClaim(i) {
+		return sdf.StopProcessing()
+	}
+	stopwatch.Lock()
+	stopwatch.at = append(stopwatch.at, time.Now())
+	stopwatch.Unlock()
+	for n := range f.PerStep {
+		emit(mtime.Time(startMs+i*f.SizeMs), tick{i*f.PerStep + n})
+	}
+	wm.ms = startMs + (i+1)*f.SizeMs
+	return sdf.ResumeProcessingIn(0)
+}
+
+// gateState prints what the gate's memory of unmarked elements costs: the cells
+// that it retains after so many windows, and the time of a watermark step in
+// the first and in the last tenth.
+func gateState(ctx context.Context, w io.Writer, windows int64, size, retention time.Duration) error {
+	const shards, perStep = 4, 32
+	stopwatch.at = nil
+	heapBefore := heap()
+	_, rows, _, late, err := measure(ctx, windows*perStep, func(s beam.Scope) {
+		src := &ticksFn{Steps: windows, PerStep: perStep, SizeMs: size.Milliseconds()}
+		in := beam.ParDo(s, src, beam.Impulse(s))
+		inTime, _ := gate.Split(s, gate.Config{Windows: windowfns.Tumbling{Size: size}, Shards: shards, Retention: retention}, in)
+		sink(s, beam.ParDo(s, minorOfTick, beam.ParDo(s, ended, inTime)))
+	})
+	if err != nil {
+		return err
+	}
+	if rows != windows*perStep || late != 0 {
+		return fmt.Errorf("gate: %d elements in time and %d late, want %d and 0", rows, late, windows*perStep)
+	}
+	steps := stopwatch.at
+	tenth := len(steps) / 10
+	per := func(from, to int) time.Duration {
+		return (steps[to].Sub(steps[from]) / time.Duration(to-from)).Round(time.Microsecond)
+	}
+	first, last := per(0, tenth), per(len(steps)-1-tenth, len(steps)-1)
+	cells := windows * shards
+	kept := "for ever"
+	if retention > 0 {
+		kept = retention.String()
+		cells = min(cells, int64(retention/size)*shards*3/2)
+	}
+	_, err = fmt.Fprintf(w, "gate: %d windows of %v, %d shards, retention %s: at most %d cells; a watermark step takes %v in the first tenth, %v in the last (%.1f x); heap %+d MB\n",
+		windows, size, shards, kept, cells, first, last, float64(last)/float64(first), (heap()-heapBefore)>>20)
+	return err
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"flag"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestHelpOfAll(t *testing.T) {
+	for _, arg := range []string{"--help", "-h", "help"} {
+		r := tidemark(t, t.TempDir(), "", arg)
+		if r.status != exitOK || r.stderr != "" {
+			t.Errorf("%s: status %d, standard error %q, want 0 and nothing", arg, r.status, r.stderr)
+		}
+		for _, want := range []string{"usage: tidemark COMMAND [flags]", "\n  gmv ", "tidemark COMMAND --help", "--version"} {
+			if !strings.Contains(r.stdout, want) {
+				t.Errorf("%s: %q is not in it:\n%s", arg, want, r.stdout)
+			}
+		}
+	}
+}
+
+// TestHelp checks what the help says of every flag of ours: what it takes, its
+// unit, and its default where it has one.
+func TestHelp(t *testing.T) {
+	r := tidemark(t, t.TempDir(), "", "gmv", "--help")
+	if r.status != exitOK || r.stderr != "" {
+		t.Fatalf("status %d, standard error %q, want 0 and nothing", r.status, r.stderr)
+	}
+	if again := tidemark(t, t.TempDir(), "", "gmv", "--window", "0", "-h"); again != r {
+		t.Errorf("-h: %+v, want what --help gives", again)
+	}
+
+	ours, beams, ok := strings.Cut(r.stdout, "\nBeam's flags\n")
+	if !ok {
+		t.Fatalf("no section for Beam's flags:\n%s", r.stdout)
+	}
+	for _, name := range []string{"runner", "endpoint", "environment_type", "parallelism", "job_name"} {
+		if !strings.Contains(beams, "\n  --"+name) {
+			t.Errorf("Beam's --%s is not in it", name)
+		}
+	}
+	for _, c := range []struct {
+		flag, takes string
+		say         []string // unit, default and whatever else matters
+	}{
+		{"input", "FILE", []string{".ndjson", "- for standard input"}},
+		{"timeline", "FILE", []string{"script of events and watermarks"}},
+		{"key_field", "field", []string{"default key", "separated by commas", "nested"}},
+		{"time_field", "field", []string{"default time", "RFC 3339"}},
+		{"time_unit", "unit", []string{"ms, s, us or ns", "default ms"}},
+		{"amount_field", "field", []string{"default amount_cents"}},
+		{"amount_scale", "N", []string{"10^-N", "default 0"}},
+		{"currency_field", "field", nil},
+		{"max_record_bytes", "bytes", []string{"default 16777216"}},
+		{"window", "time", []string{"event time", "as in 5m", "UTC"}},
+		{"every", "time", []string{"a window starts every", "at most --window"}},
+		{"window_offset", "time", []string{"may be negative", "default 0s"}},
+		{"cumulative_step", "time", []string{"divides --window"}},
+		{"calendar", "day|week|month", []string{"Monday"}},
+		{"time_zone", "zone", []string{"IANA", "default UTC"}},
+		{"allowed_lateness", "time", []string{"event time", "default 0s"}},
+		{"output", "FILE", []string{"default -"}},
+		{"late_output", "FILE", []string{"without it they are counted"}},
+		{"bad_output", "FILE", []string{"exit status is 3"}},
+		{"shards", "N", []string{"1 to 65536", "default 4, of a timeline 1"}},
+		{"log_level", "error|warn|info|debug", []string{"default warn"}},
+	} {
+		text, found := entry(ours, c.flag)
+		if !found {
+			t.Errorf("--%s is not in it", c.flag)
+			continue
+		}
+		if takes, _, _ := strings.Cut(text, "\n"); takes != " "+c.takes {
+			t.Errorf("--%s takes %q, want %q", c.flag, takes, c.takes)
+		}
+		for _, want := range c.say {
+			if !strings.Contains(text, want) {
+				t.Errorf("--%s: %q is not in %q", c.flag, want, text)
+			}
+		}
+		if n := strings.Count(text, "default "); n > 1 {
+			t.Errorf("--%s names its default %d times: %q", c.flag, n, text)
+		}
+		ours = strings.Replace(ours, "\n  --"+c.flag+text, "", 1)
+	}
+	if left := regexp.MustCompile(`\n  --\S+`).FindString(ours); left != "" {
+		t.Errorf("a flag that this test does not know:%s", left)
+	}
+}
+
+// entry is what the help says of a flag, from behind its name.
+func entry(help, name string) (string, bool) {
+	_, text, ok := strings.Cut(help, "\n  --"+name+" ")
+	text, _, _ = strings.Cut(text, "\n  --")
+	text, _, _ = strings.Cut(text, "\n\n")
+	return " " + text, ok
+}
+
+// TestFlagsAreOurs checks that no flag of ours takes a name of Beam's, which
+// would end the process before it says anything.
+func TestFlagsAreOurs(t *testing.T) {
+	fs := &flagSet{FlagSet: flag.NewFlagSet("gmv", flag.ContinueOnError), group: map[string]string{}}
+	new(gmvFlags).define(fs)
+	for _, name := range fs.own {
+		if flag.Lookup(name) != nil {
+			t.Errorf("Beam has a flag --%s already", name)
+		}
+	}
+	if len(fs.own) != 21 {
+		t.Errorf("%d flags of our own: %q", len(fs.own), fs.own)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	want := regexp.MustCompile(`^tidemark \S+, Apache Beam Go SDK v2\.\d+\.\d+\S*, go\S+ \w+/\w+\n$`)
+	for _, arg := range []string{"--version", "-version", "version"} {
+		r := tidemark(t, t.TempDir(), "", arg)
+		if r.status != exitOK || r.stderr != "" || !want.MatchString(r.stdout) || !strings.Contains(r.stdout, runtime.Version()) {
+			t.Errorf("%s: %+v, want the versions of Tidemark, Beam and Go", arg, r)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// usageCase is a command line that is refused.
+type usageCase struct {
+	name string
+	args string   // separated by spaces
+	want []string // what was given, and what is wanted
+}
+
+// refuse runs cases in a folder with
+//
+//	in.ndjson        an order
+//	link.ndjson      a symbolic link to it
+//	hard.ndjson      a hard link to it
+//	in.csv, in.gz    files of other kinds
+//	play.ndjson      a timeline
+//	old.ndjson       somebody's file
+//	folder.ndjson/   a folder
+func refuse(t *testing.T, cases []usageCase) {
+	dir := t.TempDir()
+	const step = `{"event": {"key": "a", "time": 1000, "amount_cents": 1}}` + "\n"
+	for name, text := range map[string]string{
+		"in.ndjson": order("a", "08:00:00", 1), "in.csv": "key\n", "in.ndjson.gz": "", "play.ndjson": step, "old.ndjson": "old\n",
+	} {
+		write(t, dir, name, text)
+	}
+	for _, err := range []error{
+		os.Mkdir(filepath.Join(dir, "folder.ndjson"), 0o777),
+		os.Symlink("in.ndjson", filepath.Join(dir, "link.ndjson")),
+		os.Link(filepath.Join(dir, "in.ndjson"), filepath.Join(dir, "hard.ndjson")),
+		os.Symlink("loop.ndjson", filepath.Join(dir, "loop.ndjson")),
+		os.Symlink("out.ndjson", filepath.Join(dir, "ahead.ndjson")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := contents(t, dir)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var args []string
+			for _, a := range strings.Fields(c.args) {
+				args = append(args, strings.ReplaceAll(a, "''", ""))
+			}
+			r := tidemark(t, dir, order("a", "08:00:00", 1), args...)
+			if r.status != exitUsage {
+				t.Errorf("status %d, want 2", r.status)
+			}
+			if r.stdout != "" {
+				t.Errorf("standard output: %q, want nothing", r.stdout)
+			}
+			if said := lines(t, r.stderr); len(said) != 1 || !strings.HasPrefix(said[0], "tidemark: ") {
+				t.Errorf("standard error: %q, want one line that begins with the program's name", r.stderr)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(r.stderr, w) {
+					t.Errorf("standard error: %q, want %q in it", r.stderr, w)
+				}
+			}
+			if after := contents(t, dir); !maps.Equal(before, after) {
+				t.Fatalf("files before: %v\nand after: %v", before, after)
+			}
+		})
+	}
+}
+
+func TestRefusedWindows(t *testing.T) {
+	const gmv = "gmv --input in.ndjson "
+	refuse(t, []usageCase{
+		{"none", gmv, []string{"no windows, want --window, as in --window 1h, or --calendar"}},
+		{"zero", gmv + "--window 0s", []string{"0s", "want a positive whole number of milliseconds"}},
+		{"plain zero", gmv + "--window 0", []string{"0s", "want a positive whole number of milliseconds"}},
+		{"negative", gmv + "--window -5m", []string{"-5m0s", "want a positive whole number of milliseconds"}},
+		{"not whole milliseconds", gmv + "--window 1500us", []string{"1.5ms", "want a positive whole number of milliseconds"}},
+		{"too long", gmv + "--window 900000h", []string{"900000h0m0s", "want at most 876600h0m0s"}},
+		{"no unit", gmv + "--window 5", []string{`"5"`, "-window", "tidemark gmv --help"}},
+		{"no duration", gmv + "--window hour", []string{`"hour"`, "-window", "tidemark gmv --help"}},
+		{"no value", gmv + "--window", []string{"needs an argument: -window", "tidemark gmv --help"}},
+
+		{"period above size", gmv + "--window 1m --every 1h", []string{"1h0m0s", "want at most", "1m0s"}},
+		{"period of zero", gmv + "--window 1m --every 0s", []string{"0s", "want a positive whole number of milliseconds"}},
+		{"period without size", gmv + "--every 1m", []string{"no windows, want --window"}},
+		{"too many windows", gmv + "--window 24h --every 1ms", []string{"86400000 windows, want at most 100000"}},
+		{"step that does not divide", gmv + "--window 1h --cumulative_step 7m", []string{"7m0s", "want a divisor of", "1h0m0s"}},
+		{"step above size", gmv + "--window 1h --cumulative_step 2h", []string{"2h0m0s", "want a divisor of", "1h0m0s"}},
+		{"step without size", gmv + "--cumulative_step 1m", []string{"no windows, want --window"}},
+		{"offset without size", gmv + "--window_offset 1m", []string{"no windows, want --window"}},
+		{"offset of a size", gmv + "--window 1h --window_offset -1h", []string{"-1h0m0s", "want more than -1h0m0s and less than 1h0m0s"}},
+		{"offset not whole", gmv + "--window 1h --window_offset 1us", []string{"1µs", "want a whole number of milliseconds"}},
+		{"unknown unit", gmv + "--calendar year", []string{`"year"`, `want "day", "week" or "month"`}},
+		{"empty unit", gmv + "--calendar=''", []string{`""`, `want "day", "week" or "month"`}},
+		{"unknown zone", gmv + "--calendar day --time_zone Mars/Olympus", []string{`"Mars/Olympus"`, "want an IANA name"}},
+		{"the machine's zone", gmv + "--calendar day --time_zone Local", []string{`"Local"`, "want an IANA name"}},
+		{"zone without calendar", gmv + "--window 24h --time_zone UTC", []string{"--time_zone without --calendar, want both"}},
+		{"zone alone", gmv + "--time_zone UTC", []string{"--time_zone without --calendar, want both"}},
+
+		{"tumbling and calendar", gmv + "--window 1h --calendar day", []string{"--window and --calendar together, want one kind of window"}},
+		{"sliding and calendar", gmv + "--window 1h --every 1m --calendar day", []string{"--every and --calendar together, want one kind"}},
+		{"period and calendar", gmv + "--every 1m --calendar day", []string{"--every and --calendar together, want one kind"}},
+		{"cumulative and calendar", gmv + "--window 1h --cumulative_step 1m --calendar day", []string{"--cumulative_step and --calendar together, want one kind"}},
+		{"step and calendar", gmv + "--cumulative_step 1m --calendar day", []string{"--cumulative_step and --calendar together, want one kind"}},
+		{"sliding and cumulative", gmv + "--window 1h --every 1m --cumulative_step 1m", []string{"--every and --cumulative_step together, want one kind"}},
+		{"all", gmv + "--window 1h --every 1m --cumulative_step 1m --calendar day", []string{"--every and --cumulative_step and --calendar together, want one kind"}},
+		{"offset and calendar", gmv + "--calendar day --window_offset 1h", []string{"--window_offset with --calendar, want it with --window"}},
+
+		{"negative lateness", gmv + "--window 1h --allowed_lateness -1s", []string{"--allowed_lateness = -1s", "want a whole number of milliseconds, 0s or more"}},
+		{"lateness not whole", gmv + "--window 1h --allowed_lateness 1us", []string{"--allowed_lateness = 1µs", "want a whole number of milliseconds, 0s or more"}},
+	})
+}
+
+func TestRefusedInputs(t *testing.T) {
+	const gmv = "gmv --window 1h "
+	refuse(t, []usageCase{
+		{"none", gmv, []string{"no input, want --input FILE, --input - or --timeline FILE"}},
+		{"empty", gmv + "--input=''", []string{"no input, want --input FILE"}},
+		{"two", gmv + "--input in.ndjson --timeline play.ndjson", []string{"--input and --timeline together, want one of them"}},
+		{"no such file", gmv + "--input gone.ndjson", []string{"--input gone.ndjson: no such file"}},
+		{"no such folder", gmv + "--input gone/in.ndjson", []string{"--input gone/in.ndjson: no such file"}},
+		{"a file for a folder", gmv + "--input in.ndjson/in.ndjson", []string{"--input", "in.ndjson/in.ndjson: not a directory"}},
+		{"directory", gmv + "--input .", []string{"--input .: is a directory, want a file"}},
+		{"directory with the extension", gmv + "--input folder.ndjson", []string{"--input folder.ndjson: is a directory, want a file"}},
+		{"links in a circle", gmv + "--input loop.ndjson", []string{"--input", "loop.ndjson", "too many"}},
+		{"a link to nothing", gmv + "--input ahead.ndjson", []string{"--input ahead.ndjson: no such file"}},
+		{"unknown extension", gmv + "--input in.csv", []string{"--input in.csv", `kind ".csv"`, "want .ndjson"}},
+		{"compressed", gmv + "--input in.ndjson.gz", []string{"--input in.ndjson.gz", `kind ".gz"`, "want .ndjson"}},
+		{"unknown scheme", gmv + "--input ftp://host/in.ndjson", []string{`unknown scheme "ftp"`, "want a .ndjson file or -"}},
+		{"scheme to come", gmv + "--input tcp://localhost:9", []string{`unknown scheme "tcp"`, "want a .ndjson file or -"}},
+		{"no such timeline", gmv + "--timeline gone.ndjson", []string{"--timeline gone.ndjson: no such file"}},
+		{"timeline is a directory", gmv + "--timeline folder.ndjson", []string{"--timeline folder.ndjson: is a directory, want a file"}},
+	})
+}
+
+func TestRefusedOutputs(t *testing.T) {
+	const gmv = "gmv --window 1h --input in.ndjson "
+	const play = "gmv --window 1h --timeline play.ndjson "
+	cases := []usageCase{
+		{"empty", gmv + "--output=''", []string{"--output: output is empty, want - or a path that ends in .ndjson"}},
+		{"two on standard output", gmv + "--late_output -", []string{"two outputs are standard output, want at most one"}},
+		{"two in one file", gmv + "--late_output out.ndjson --bad_output ./out.ndjson", []string{`"out.ndjson" and "./out.ndjson" are the same file`}},
+		{"two in one file by a link", gmv + "--output out.ndjson --bad_output ahead.ndjson", []string{`"out.ndjson" and "ahead.ndjson" are the same file`}},
+		{"the timeline", play + "--output play.ndjson", []string{"--output is the input play.ndjson, want another file"}},
+		{"late in the timeline", play + "--late_output ./play.ndjson", []string{"--late_output is the input play.ndjson, want another file"}},
+	}
+	for _, flag := range []string{"output", "late_output", "bad_output"} {
+		set := gmv + "--" + flag + " "
+		cases = append(cases,
+			usageCase{flag + " without a folder", set + "gone/out.ndjson", []string{"--" + flag, `"gone/out.ndjson"`, "no such file or directory"}},
+			usageCase{flag + " is a directory", set + "folder.ndjson", []string{"--" + flag, `"folder.ndjson" is a folder, want a file`}},
+			usageCase{flag + " of unknown extension", set + "out.csv", []string{"--" + flag, `"out.csv" ends in ".csv", want - or a path that ends in .ndjson`}},
+			usageCase{flag + " without extension", set + "out", []string{"--" + flag, `"out" has no extension, want - or a path that ends in .ndjson`}},
+			usageCase{flag + " of unknown scheme", set + "mysql://host/db", []string{"--" + flag, `scheme mysql`, "want - or a path that ends in .ndjson"}},
+			usageCase{flag + " to a device", set + "/dev/full", []string{"--" + flag, `"/dev/full"`, "want - or a path that ends in .ndjson"}},
+			usageCase{flag + " by links in a circle", set + "loop.ndjson", []string{"--" + flag, `"loop.ndjson"`, "too many symbolic links"}},
+			usageCase{flag + " is the input", set + "./in.ndjson", []string{"--" + flag + " is the input in.ndjson, want another file"}},
+			usageCase{flag + " is a link to the input", set + "link.ndjson", []string{"--" + flag + " is the input in.ndjson, want another file"}},
+			usageCase{flag + " is a hard link to the input", set + "hard.ndjson", []string{"--" + flag + " is the input in.ndjson, want another file"}},
+		)
+	}
+	refuse(t, cases)
+}
+
+func TestRefusedRest(t *testing.T) {
+	const gmv = "gmv --window 1h --input in.ndjson --output old.ndjson "
+	refuse(t, []usageCase{
+		{"unknown command", "gvm", []string{`unknown command "gvm", want one of gmv`}},
+		{"unknown flag", gmv + "--windows 1h", []string{"-windows", "tidemark gmv --help"}},
+		{"stray argument", gmv + "in.ndjson", []string{`unexpected argument "in.ndjson", want flags only`}},
+		{"stray dash", gmv + "-", []string{`unexpected argument "-", want flags only`}},
+		{"log level", gmv + "--log_level loud", []string{`--log_level = "loud", want error, warn, info or debug`}},
+		{"empty log level", gmv + "--log_level=''", []string{`--log_level = "", want error, warn, info or debug`}},
+		{"no shards", gmv + "--shards -1", []string{"--shards = -1, want 1 to 65536"}},
+		{"too many shards", gmv + "--shards 65537", []string{"--shards = 65537, want 1 to 65536"}},
+		{"shards are a number", gmv + "--shards many", []string{`"many"`, "-shards"}},
+		{"negative scale", gmv + "--amount_scale -1", []string{"-1, want 0 to 18"}},
+		{"scale", gmv + "--amount_scale 19", []string{"19, want 0 to 18"}},
+		{"unit of time", gmv + "--time_unit h", []string{`"h", want s, ms, us or ns`}},
+		{"no key field", gmv + "--key_field=''", []string{"empty, want"}},
+		{"an empty key field", gmv + "--key_field a,,b", []string{"empty, want"}},
+		{"an empty part of a path", gmv + "--key_field a..b", []string{`"a..b" has an empty component, want names joined with single dots`}},
+		{"no time field", gmv + "--time_field=''", []string{"empty, want"}},
+		{"no amount field", gmv + "--amount_field=''", []string{"--amount_field is empty, want the name of a field"}},
+		{"a currency field that ends in a dot", gmv + "--currency_field price.", []string{`"price." has an empty component`}},
+		{"no room for records", gmv + "--max_record_bytes 0", []string{"--max_record_bytes = 0, want at least 1"}},
+
+		{"direct runner", gmv + "--runner direct", []string{"--runner direct cannot run streaming pipelines, want prism"}},
+		{"direct runner by its other name", gmv + "--runner DirectRunner", []string{"--runner DirectRunner cannot run streaming pipelines, want prism"}},
+		{"workers elsewhere", gmv + "--runner flink --endpoint localhost:8099", []string{"--runner flink without --environment_type LOOPBACK"}},
+		{"timeline on direct", "gmv --window 1h --timeline play.ndjson --runner direct", []string{"--runner direct cannot run streaming pipelines, want prism"}},
+		{"timeline on flink", "gmv --window 1h --timeline play.ndjson --runner flink", []string{"--timeline with --runner flink, want prism"}},
+		{
+			"timeline on flink with workers here", "gmv --window 1h --timeline play.ndjson --runner flink --environment_type LOOPBACK",
+			[]string{"--timeline with --runner flink, want prism"},
+		},
+	})
+}
+
+// TestNoCommand shows the commands, and then says what is wrong.
+func TestNoCommand(t *testing.T) {
+	r := tidemark(t, t.TempDir(), "")
+	if r.status != exitUsage || r.stdout != "" || r.lastLine() != "tidemark: no command, want one of gmv" {
+		t.Errorf("%+v", r)
+	}
+	if !strings.Contains(r.stderr, "usage: tidemark COMMAND [flags]") {
+		t.Errorf("no usage: %s", r.stderr)
+	}
+}

@@ -1,0 +1,57 @@
+// Package aggregate computes one value per key and window, corrects it when
+// late elements come within the allowed lateness, and hands out what comes
+// later than that.
+//
+// What is computed is up to an [Aggregator]: a mergeable accumulator with an
+// encoding. Package gmv is one; see the example for a small one.
+//
+// # Panes
+//
+// With WM the watermark, L the allowed lateness and end the exclusive end of a
+// window:
+//
+//   - ON_TIME: one row for each key and window that had an element while
+//     WM < end, when WM reaches end.
+//   - LATE: a corrected row as soon as an element comes while
+//     end <= WM < end + L. Elements of one bundle can share it. If a key and
+//     window had nothing before end, its first row is a LATE one.
+//   - There is no row without new data.
+//
+// Every row carries the whole total so far, a revision that counts the rows of
+// its key and window from 0, and the total of the row before: enough for a
+// consumer that appends, one that upserts by (key, window), and one that
+// retracts. Rows have the timestamp end - 1 ms, are in the global window, carry
+// their window as data, and can be windowed again.
+//
+// # Late elements
+//
+// An element that comes at WM >= end + L for a window is not added to it. It
+// comes out on the late output once, with all the windows that it missed; see
+// package gate, which decides.
+//
+// # Guarantees
+//
+//   - Conservation: each (element, window) pair is in exactly one total or one
+//     late record. The counters assigned, added and late (namespace tidemark)
+//     count pairs, at three different places.
+//   - A total depends on which elements were added, never on their order, on
+//     bundles or on shards.
+//   - A total that the aggregator does not let through is reported, takes no
+//     revision, and keeps its elements; later ones can bring it back.
+//
+// # State
+//
+// One accumulator a key and open window, no elements. The accumulators of a
+// shard and window lie in one cell, as a log that is appended to blindly and
+// compacted as it doubles, in the global window: there no runner clears it
+// before its time. A cell is freed by a timer at end + L. An element in time is
+// aggregated within its bundle first, so that a cell is touched once a bundle.
+//
+// A cell is read whole when its window fires and at each correction: with
+// millions of keys, use more shards.
+//
+// # Runners
+//
+// The fold is one DoFn with one bag and one timer family, which is what Flink's
+// portable runner can do. EARLY and FINAL rows are not emitted yet.
+package aggregate

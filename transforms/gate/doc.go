@@ -1,0 +1,68 @@
+// Package gate tells elements that are in time for their windows from those
+// that are too late, per (element, window), and loses neither. Beam drops late
+// data silently; no Beam SDK has this as an output.
+//
+// # The rule
+//
+// WM is the watermark, L the allowed lateness, end the exclusive end of a
+// window. At the moment when an element meets the gate:
+//
+//	WM < end              in time
+//	end <= WM < end + L   in time, and Late: it corrects the window
+//	WM >= end + L         too late for this window: missed
+//
+// An element of several windows can be in time for some and late for others. It
+// comes out once for each window that it is in time for, and once on the late
+// output, with all the windows that it missed.
+//
+// # How it is known
+//
+// A DoFn cannot read the watermark in Beam Go, but a trigger can. The gate
+// groups elements in windows of 1 ms that end at the deadline in question, with
+// a trigger that fires for every element, and reads from the timing of the pane
+// whether the watermark had passed. So the gate is as exact as the runner, also
+// for the first element of a window that was never seen before, and it works
+// for windows that Beam Go does not have.
+//
+// # Windows
+//
+// Windows come from [Config].Windows, or from the input's own WindowInto, where
+// Beam hands out an element of sliding windows once for each window: the gate
+// puts neighbours with the same timestamp and encoding together again. If a
+// runner tears the windows of an element apart on the way, its late records
+// come in as many pieces; no (element, window) pair is lost or doubled.
+//
+// # Guarantees
+//
+//   - Every (element, window) pair comes out exactly once, in time or missed.
+//     The counters assigned, added and late (namespace tidemark) show it.
+//   - An element that is in time when it reaches the gate is not late because
+//     the gate took its time: in flight it holds the watermark back below the
+//     deadline that it has to meet. (Between the two deadlines, end and end + L,
+//     an element without a mark holds nothing on runners other than Prism; it
+//     is judged for end + L by the watermark when it gets there.)
+//   - The outcome does not depend on shards or bundles.
+//
+// # Marked elements
+//
+// A source that computes its own watermark can send it along with each element
+// (Config.Watermarked). The pipeline's watermark is never ahead of it, so what
+// is in time by its mark bypasses the gate and costs nothing.
+//
+// # Limits
+//
+// The gate keeps a small cell for every (shard, window end) that an unmarked or
+// late element had, for as long as it remembers: a month of 1-minute windows
+// and 4 shards is 172,800 cells. By default it remembers for ever, because a
+// runner drops what is beyond the memory of its grouping, silently. Where that
+// is too much, marks, fewer shards or longer windows help, or
+// Config.Retention R: what is late by more than R is then taken out by a
+// coarser gate in front, and the exact gates forget a window at the latest
+// 1.5 R + L after its end. Nothing is lost; but in flight through the coarse
+// gate an element holds the watermark back only loosely, so that one which
+// arrives within moments of its deadline can be judged by the watermark of a
+// moment later.
+//
+// An element type is anything that Beam can encode, but not a KV: put key and
+// value into a struct. Times are those of the years 1900 to 2185.
+package gate
