@@ -38,6 +38,7 @@ func main() {
 	chunk := flag.Int64("chunk", 20_000, "gmv: orders between two checkpoints of the source")
 	shards := flag.Int("shards", 0, "gmv: shards of the aggregate; 0 is its default")
 	days := flag.Float64("days", 30, "gate: event time that passes")
+	step := flag.Int64("step", 60, "gate: windows that a step of the watermark covers")
 	retention := flag.Duration("retention", 0, "gate: its retention; 0 is for ever")
 	cpu := flag.String("cpuprofile", "", "`FILE` to write a CPU profile to")
 	flag.Parse()
@@ -50,7 +51,7 @@ func main() {
 		switch *which {
 		case "gate":
 			windows := int64(*days * float64(24*time.Hour) / float64(*size))
-			err = gateState(context.Background(), os.Stdout, windows, *size, *retention)
+			err = gateState(context.Background(), os.Stdout, windows, *step, *size, *retention)
 		case "gmv":
 			src := ordersFn{Orders: *events, Companies: *keys, StepMs: 10, DisorderMs: 500, Chunk: *chunk}
 			err = compare(context.Background(), os.Stdout, src, *size, *shards, *rounds, *only)

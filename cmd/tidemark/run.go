@@ -200,6 +200,7 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 			return err
 		}
 	}
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runner is still shutting down; the summary comes last
 	return j.summarize(counts)
 }
 

@@ -44,7 +44,8 @@ type Config struct {
 	Shards int
 
 	// Retention bounds the gate's memory of past windows, in event time; 0 is
-	// for ever. See package gate, Limits.
+	// for ever. It is for live streams only, never for replays: see package
+	// gate, Limits.
 	Retention time.Duration
 }
 

@@ -58,10 +58,15 @@
 // is too much, marks, fewer shards or longer windows help, or
 // Config.Retention R: what is late by more than R is then taken out by a
 // coarser gate in front, and the exact gates forget a window at the latest
-// 1.5 R + L after its end. Nothing is lost; but in flight through the coarse
-// gate an element holds the watermark back only loosely, so that one which
-// arrives within moments of its deadline can be judged by the watermark of a
-// moment later.
+// 1.5 R + L after its end. Nothing is lost. But in flight through the coarse
+// gate an element does not hold the watermark below its deadlines: it is judged
+// by the watermark of a few milliseconds later. That is for live streams, whose
+// event time goes by at the pace of the clock; in a replay, where a millisecond
+// can be a day, it would make elements late that are not. Leave it 0 there.
+//
+// On Prism each cell that a bundle touches costs a walk over all cells that are
+// remembered. At the pace of the clock that does not matter; replaying months of
+// unmarked elements is slow, and wants marks.
 //
 // An element type is anything that Beam can encode, but not a KV: put key and
 // value into a struct. Times are those of the years 1900 to 2185.

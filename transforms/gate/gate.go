@@ -41,7 +41,8 @@ type Config struct {
 	Shards int
 
 	// Retention bounds how long the gate remembers a window after its end, in
-	// event time; 0 is for ever. See Limits in the package documentation.
+	// event time; 0 is for ever. It is for live streams only, never for replays:
+	// see Limits in the package documentation.
 	Retention time.Duration
 }
 

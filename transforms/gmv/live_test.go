@@ -76,10 +76,12 @@ func TestLive(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%v/lateness=%v/bundle=%d/unmarked=%v/starved=%v", c.windows, c.lateness, c.perBundle, c.unmarked, c.starved)
 		t.Run(name, func(t *testing.T) {
+			n := 5000
 			if c.starved {
+				n = 1500
 				starve(t)
 			}
-			tl, all := liveScript(uint64(i), 5000)
+			tl, all := liveScript(uint64(i), n)
 			cfg := gmv.Config{Windows: c.windows, AllowedLateness: c.lateness, Watermarked: !c.unmarked}
 			out := play(t, cfg, func(s beam.Scope) beam.PCollection {
 				if c.unmarked {
@@ -152,9 +154,6 @@ func (o outcome) judgeLive(t *testing.T, cfg gmv.Config, all []liveElement) {
 	}
 	for k := range inTime {
 		t.Errorf("no ON_TIME row of %v", k)
-	}
-	if lost := o.counters; lost.assigned < lost.added || lost.added < lost.corrected {
-		t.Errorf("counters %+v", lost)
 	}
 }
 

@@ -56,10 +56,10 @@ func (c *randomCase) windows() windowfns.Fn {
 		return windowfns.Tumbling{Size: size, Offset: offset(size)}
 	case 1:
 		period := n(1, 20)
-		return windowfns.Sliding{Size: period + n(0, 6*int(period/ms)), Period: period, Offset: offset(period)}
+		return windowfns.Sliding{Size: period + n(0, 3*int(period/ms)), Period: period, Offset: offset(period)}
 	case 2:
 		step := n(1, 12)
-		size := step * time.Duration(1+c.rng.IntN(5))
+		size := step * time.Duration(1+c.rng.IntN(4))
 		return windowfns.Cumulative{Step: step, Size: size, Offset: offset(size)}
 	default:
 		zones := []string{"Europe/Berlin", "America/Los_Angeles", "Australia/Lord_Howe", "Asia/Kathmandu"}

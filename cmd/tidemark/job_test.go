@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+
+	"tidemark/connectors/files"
+	"tidemark/connectors/records"
+	"tidemark/connectors/sink"
+	"tidemark/internal/local"
+	"tidemark/internal/tally"
+	"tidemark/pipelines"
+	"tidemark/windowfns"
+)
+
+// errRunner is what a job ends with when Prism has failed for want of CPU time.
+var errRunner = errors.New(`job job-001 failed:
+panic in stage.Execute bundle processing goroutine: runtime error: invalid memory address or nil pointer dereference, stage: &{ID:stage-003 transforms:[e12] primaryInput: outputs:[] sideInputs:[] internalCols:[] envID: finalize:false stateful:false onWindowExpiration:{} hasTimers:[] processingTimeTimers:map[] stateTypeLen:map[] exe:<nil> inputTransformID: inputInfo:{} desc:<nil> sides:[] prepareSides:<nil> SinkToPCollection:map[] OutputsToCoders:map[] baseProgTick:{}},stackTrace:
+goroutine 301 [running]:
+runtime/debug.Stack()
+github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism/internal/worker.(*W).NextInst(...)
+github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism/internal/worker.(*B).Progress(0x1b2a3c)
+`)
+
+// attempts runs a job whose first attempts do all the work, rows and all, and
+// then fail with fault. Its outputs are standard output, and bad.ndjson in dir.
+func attempts(t *testing.T, dir string, failures int, fault error) (stdout, stderr string, err error) {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir()) // the job sets its own
+	beamlog.LogLevel = "warn"
+	local.Prepare()
+	write(t, dir, "in.ndjson", order("acme", "08:00:00", 1)+"{}\n"+order("zeta", "08:00:00", 2))
+	p := pipelines.GMV{
+		Fields:         records.Fields{Key: []string{"key"}, Time: "time", TimeUnit: "ms", Amount: "amount_cents"},
+		MaxRecordBytes: 1 << 20,
+		Files:          []files.File{{Path: filepath.Join(dir, "in.ndjson"), Name: "in.ndjson"}},
+	}
+	p.Config.Windows = windowfns.Tumbling{Size: 3_600_000_000_000}
+	var outs []output
+	for flag, uri := range map[string]string{"output": "-", "bad_output": filepath.Join(dir, "bad.ndjson")} {
+		target, err := sink.ParseTarget(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outs = append(outs, output{flag, target})
+		defer func() { // a process runs one job only
+			for n := range local.Attempts {
+				sink.Forget(fmt.Sprintf("%s-%d", flag, n+1))
+			}
+		}()
+	}
+	var out, log bytes.Buffer
+	built := 0
+	err = job{outputs: outs, sorted: true, stdout: &out, stderr: &log}.run(t.Context(), func(string) (build, error) {
+		return func(s scope, ids map[string]string) error {
+			built++
+			p.Rows, p.Bad = ids["output"], ids["bad_output"]
+			if built > failures {
+				return p.Build(s)
+			}
+			inner, root := beam.NewPipelineWithRoot()
+			if err := p.Build(root); err != nil {
+				return err
+			}
+			if _, err := beam.Run(context.Background(), "prism", inner); err != nil {
+				return err
+			}
+			return fault
+		}, nil
+	})
+	return out.String(), log.String(), err
+}
+
+// TestRestart lets the runner fail when the rows are out already. They are
+// printed once, and counted once.
+func TestRestart(t *testing.T) {
+	for _, failures := range []int{0, 1, 2} {
+		dir := t.TempDir()
+		stdout, stderr, err := attempts(t, dir, failures, errRunner)
+		if err != nil {
+			t.Fatalf("%d failures: %v", failures, err)
+		}
+		same(t, "rows", hourRow("acme", 8, 1, 1, "08:00:00")+hourRow("zeta", 8, 2, 1, "08:00:00"), stdout)
+		same(t, "bad records", `{"source":"in.ndjson","position":2,"raw":"{}","reason":"field \"key\": missing, want a string or a number"}`+"\n", read(t, dir, "bad.ndjson"))
+		var want strings.Builder
+		for n := range failures {
+			fmt.Fprintf(&want, "tidemark: the embedded runner failed for want of CPU time, starting again (attempt %d of 5)\n", n+2)
+		}
+		want.WriteString("read=3 bad=1 assigned=2 added=2 late=0\n")
+		same(t, "standard error", want.String(), stderr)
+	}
+}
+
+// TestRestartEnds lets every attempt fail.
+func TestRestartEnds(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, err := attempts(t, dir, local.Attempts, errRunner)
+	if err == nil || stdout != "" || strings.Count(stderr, "\n") != local.Attempts-1 {
+		t.Errorf("error %v, standard output %q, standard error %q: want an error, nothing, and a line for each further attempt", err, stdout, stderr)
+	}
+	if names := contents(t, dir); len(names) != 1 {
+		t.Errorf("files: %v", names)
+	}
+}
+
+// TestNoRestart lets the pipeline fail of itself.
+func TestNoRestart(t *testing.T) {
+	dir := t.TempDir()
+	fault := errors.New("disk on fire")
+	stdout, stderr, err := attempts(t, dir, 1, fault)
+	if !errors.Is(err, fault) || stdout != "" || stderr != "" {
+		t.Errorf("error %v, standard output %q, standard error %q: want %v at once", err, stdout, stderr, fault)
+	}
+	if names := contents(t, dir); len(names) != 1 {
+		t.Errorf("files: %v", names)
+	}
+}
+
+func TestBrief(t *testing.T) {
+	got := brief(errRunner).Error()
+	if want := "runtime error: invalid memory address or nil pointer dereference"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want it to end with %q", got, want)
+	}
+	for _, err := range []error{usagef("--window = 0s"), fmt.Errorf("reading: %w", context.Canceled)} {
+		if got := brief(err); got != err { //nolint:errorlint // the very same
+			t.Errorf("%v, want it unchanged", got)
+		}
+	}
+}
+
+// TestConservationLaw has counts that do not add up.
+func TestConservationLaw(t *testing.T) {
+	counts := tally.Start()
+	counts.Inc(t.Context(), tally.Read, 1)
+	counts.Inc(t.Context(), tally.Assigned, 3)
+	counts.Inc(t.Context(), tally.Added, 1)
+	counts.Inc(t.Context(), tally.Late, 1)
+	var log bytes.Buffer
+	err := job{stderr: &log}.summarize(counts)
+	if want := "the conservation law does not hold: assigned=3 is not added=1 + late=1"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if want := "read=1 bad=0 assigned=3 added=1 late=1\n"; log.String() != want {
+		t.Errorf("%q, want %q", log.String(), want)
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		status int
+		stderr string
+	}{
+		{nil, exitOK, ""},
+		{usagef("--window = %s", "0s"), exitUsage, "tidemark: --window = 0s\n"},
+		{fmt.Errorf("resolving: %w", usagef("no input")), exitUsage, "tidemark: resolving: no input\n"},
+		{errBadRecords, exitBad, ""},
+		{errors.New("disk full"), exitFailed, "tidemark: disk full\n"},
+	} {
+		var b bytes.Buffer
+		if got := exitStatus(c.err, &b); got != c.status || b.String() != c.stderr {
+			t.Errorf("%v: status %d and %q, want %d and %q", c.err, got, b.String(), c.status, c.stderr)
+		}
+	}
+}

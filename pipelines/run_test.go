@@ -1,0 +1,152 @@
+package pipelines
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"tidemark/connectors/sink"
+	"tidemark/internal/tally"
+	"tidemark/testing/oracle"
+	"tidemark/testing/streamtest"
+	"tidemark/windowfns"
+)
+
+// outcome is what a pipeline writes, and its counts.
+type outcome struct {
+	rows, late, bad []string
+	counts          *tally.Tally
+}
+
+// run runs g, as the command line does.
+func run(t *testing.T, g GMV) outcome {
+	t.Helper()
+	g.Rows, g.Late, g.Bad = "rows", "late", "bad"
+	if g.MaxRecordBytes == 0 {
+		g.MaxRecordBytes = 1 << 20
+	}
+	spools := map[string]*sink.Spool{}
+	var out outcome
+	streamtest.Run(t, func(s beam.Scope) {
+		for _, id := range []string{g.Rows, g.Late, g.Bad} {
+			sink.Forget(id) // of an attempt that the runner has failed
+			spools[id] = sink.NewSpool(t.TempDir(), g.Script == "")
+			sink.Open(id, spools[id])
+		}
+		out.counts = tally.Start()
+		if err := g.Build(s); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for id, lines := range map[string]*[]string{g.Rows: &out.rows, g.Late: &out.late, g.Bad: &out.bad} {
+		sink.Forget(id)
+		var b bytes.Buffer
+		if err := spools[id].Release(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := spools[id].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if b.Len() > 0 {
+			*lines = strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		}
+	}
+	return out
+}
+
+// wantCounts compares the counts of a run; nothing is bad.
+func (o outcome) wantCounts(t *testing.T, read, assigned, added, late int64) {
+	t.Helper()
+	for _, c := range []struct {
+		kind tally.Kind
+		want int64
+	}{{tally.Read, read}, {tally.Bad, 0}, {tally.Assigned, assigned}, {tally.Added, added}, {tally.Late, late}} {
+		if got := o.counts.Get(c.kind); got != c.want {
+			t.Errorf("%s = %d, want %d", tally.Names[c.kind], got, c.want)
+		}
+	}
+}
+
+// stamp is a time of a row, in ms.
+type stamp int64
+
+func (s *stamp) UnmarshalJSON(doc []byte) error {
+	var at time.Time
+	err := json.Unmarshal(doc, &at)
+	*s = stamp(at.UnixMilli())
+	return err
+}
+
+type interval struct {
+	Start stamp `json:"window_start"`
+	End   stamp `json:"window_end"`
+}
+
+func decode(t *testing.T, line string, v any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+}
+
+// parseRows reads rows as they are written.
+func parseRows(t *testing.T, lines []string) []oracle.Row {
+	t.Helper()
+	rows := make([]oracle.Row, len(lines))
+	for i, line := range lines {
+		var r struct {
+			Key      string
+			Currency string
+			interval
+			Pane          string
+			Revision      int64
+			Sum           int64
+			PreviousSum   *int64 `json:"previous_sum"`
+			Count         int64
+			PreviousCount *int64 `json:"previous_count"`
+			Latest        stamp  `json:"max_event_time"`
+		}
+		decode(t, line, &r)
+		rows[i] = oracle.Row{
+			Key: r.Key, Currency: r.Currency, StartMs: int64(r.Start), EndMs: int64(r.End), Pane: r.Pane, Revision: r.Revision,
+			Minor: r.Sum, PreviousMinor: r.PreviousSum, Count: r.Count, PreviousCount: r.PreviousCount, MaxTimeMs: int64(r.Latest),
+		}
+	}
+	return rows
+}
+
+// lateRecord is a row of the late output.
+type lateRecord struct {
+	Event    string
+	TimeMs   int64
+	Missed   []windowfns.Window
+	All      bool
+	Position int64
+}
+
+func parseLate(t *testing.T, lines []string) []lateRecord {
+	t.Helper()
+	late := make([]lateRecord, len(lines))
+	for i, line := range lines {
+		var r struct {
+			Event     json.RawMessage
+			Time      stamp
+			Missed    []interval
+			MissedAll bool `json:"missed_all"`
+			Source    string
+			Position  int64
+		}
+		decode(t, line, &r)
+		late[i] = lateRecord{Event: string(r.Event), TimeMs: int64(r.Time), All: r.MissedAll, Position: r.Position}
+		for _, w := range r.Missed {
+			late[i].Missed = append(late[i].Missed, windowfns.Window{StartMs: int64(w.Start), EndMs: int64(w.End)})
+		}
+	}
+	return late
+}
