@@ -169,7 +169,7 @@ func TestRanges(t *testing.T) {
 func TestCheckpoints(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var b strings.Builder
-	for i := 0; b.Len() < 3*bundleBytes+1000; i++ {
+	for i := 0; b.Len() < 4*bundleBytes; i++ {
 		switch random.IntN(50) {
 		case 0:
 			b.WriteString("x" + strings.Repeat("y", random.IntN(300_000)) + "\n")

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	"tidemark/connectors/records"
@@ -104,7 +103,7 @@ func parseStep(ln []byte) (Step, error) {
 			}
 			return Step{Kind: ProcessingTime, Advance: d}, nil
 		default:
-			return Step{}, fmt.Errorf("field %s, %s", strconv.Quote(name), want)
+			return Step{}, fmt.Errorf("field %.64q, %s", name, want)
 		}
 	}
 	panic("unreachable: the object has one field")
@@ -124,7 +123,7 @@ func parseWatermark(value json.RawMessage) (int64, error) {
 	} else {
 		text = string(value)
 		if c := text[0]; c != '-' && (c < '0' || c > '9') {
-			return 0, fmt.Errorf("%s, %s", text, want)
+			return 0, fmt.Errorf("%s, %s", shown(value), want)
 		}
 	}
 	ms, err := records.ParseTime(text, isString, "ms")
@@ -143,12 +142,17 @@ func parseWatermark(value json.RawMessage) (int64, error) {
 func parseAdvance(value json.RawMessage) (time.Duration, error) {
 	const want = "want a positive whole number of milliseconds, as in \"30s\""
 	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return 0, fmt.Errorf("%s, %s", value, want)
+	if err := json.Unmarshal(value, &text); err != nil || value[0] != '"' {
+		return 0, fmt.Errorf("%s, %s", shown(value), want)
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d%time.Millisecond != 0 {
-		return 0, fmt.Errorf("%q, %s", text, want)
+		return 0, fmt.Errorf("%.64q, %s", text, want)
 	}
 	return d, nil
+}
+
+// shown is a value as an error shows it: on one line, and not too long.
+func shown(value json.RawMessage) string {
+	return fmt.Sprintf("%.64s", bytes.Join(bytes.Fields(value), []byte(" ")))
 }

@@ -64,6 +64,9 @@ func (f *placeMarkedFn) ProcessElement(w beam.Window, et beam.EventTime, mark in
 // given, and an element of sliding windows has one window too many, which
 // starts after it. place mends both.
 func place(w beam.Window, tMs, markMs int64, sliding bool) (o Origin, ok bool, err error) {
+	if err := CheckTime(tMs); err != nil {
+		return Origin{}, false, err
+	}
 	iw, isInterval := w.(window.IntervalWindow)
 	if !isInterval {
 		return Origin{}, false, fmt.Errorf("intake: element in %v, want an interval window", w)

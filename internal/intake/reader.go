@@ -51,9 +51,27 @@ func (r *Reader) Setup() (err error) {
 	return err
 }
 
+// The accepted times: the years 1900 to 2185, UTC. A gate that remembers for
+// ever does so for 290 years; beyond that the runner would drop elements.
+const (
+	MinTimeMs = -2208988800000
+	MaxTimeMs = 6816355199999
+)
+
+// CheckTime refuses times that are not accepted.
+func CheckTime(tMs int64) error {
+	if tMs < MinTimeMs || tMs > MaxTimeMs {
+		return fmt.Errorf("element with the timestamp %d ms, want a time of the years 1900 to 2185: has the pipeline set event times?", tMs)
+	}
+	return nil
+}
+
 // Windows are the windows of an element with timestamp tMs, by ascending end.
 // They are valid until the next call.
 func (r *Reader) Windows(tMs int64) ([]windowfns.Window, error) {
+	if err := CheckTime(tMs); err != nil {
+		return nil, err
+	}
 	r.buf = r.fn.AppendWindows(r.buf[:0], tMs)
 	if len(r.buf) == 0 {
 		return nil, fmt.Errorf("%v gives no window to the time %d ms, want at least one", r.fn, tMs)

@@ -48,15 +48,18 @@ func Prepare() {
 }
 
 // IsRunnerFault reports whether err is a known fault of Prism that says nothing
-// about the pipeline: under a lack of CPU time, a stage that the runner executes
-// itself can dereference nil when it asks for its progress.
+// about the pipeline. Both come of a lack of CPU time: a stage that the runner
+// executes itself can dereference nil when it asks for its progress, and a job
+// whose source ends soon after it has checkpointed itself can get stuck.
 func IsRunnerFault(err error) bool {
 	if err == nil {
 		return false
 	}
 	text := err.Error()
-	return strings.Contains(text, "panic in stage.Execute bundle processing goroutine") &&
+	crashed := strings.Contains(text, "panic in stage.Execute bundle processing goroutine") &&
 		(strings.Contains(text, "NextInst") || strings.Contains(text, "invalid memory address"))
+	stuck := strings.Contains(text, "nothing in progress and no refreshes with non zero pending elements")
+	return crashed || stuck
 }
 
 // An Attempt builds and runs a pipeline once. Everything that it writes must

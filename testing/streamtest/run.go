@@ -1,34 +1,22 @@
 package streamtest
 
 import (
-	"runtime"
-	"strings"
+	"context"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
-)
 
-const (
-	// minProcs is how many Ps a process with an embedded Prism needs at least:
-	// Prism waits actively for bundles of stages without outputs.
-	minProcs = 4
-
-	// noSplits keeps Prism from splitting sources that are running: it loses
-	// and doubles elements of those that checkpoint themselves.
-	noSplits = "prism_disable_sdf_split"
-
-	// attempts is how often a pipeline is run at most if the runner fails.
-	attempts = 4
+	"tidemark/internal/local"
+	"tidemark/internal/tally"
 )
 
 // Main is ptest.Main for streaming pipelines; call it from TestMain. It logs
 // warnings and errors only, and readies the process for Prism as [Run] does.
 func Main(m *testing.M) {
 	log.LogLevel = "warn"
-	prepare()
+	local.Prepare()
 	ptest.Main(m)
 }
 
@@ -51,44 +39,21 @@ func Run(t testing.TB, build func(s beam.Scope)) beam.PipelineResult {
 // TryRun is [Run] with the error returned, for tests of pipelines that are to
 // fail.
 func TryRun(build func(s beam.Scope)) (beam.PipelineResult, error) {
-	prepare()
-	for n := 1; ; n++ {
+	local.Prepare()
+	try := func(context.Context, int) (beam.PipelineResult, error) {
+		tally.Start()
 		p, s := beam.NewPipelineWithRoot()
 		build(s)
-		res, err := ptest.RunWithMetrics(p)
-		if err == nil || n == attempts || !IsRunnerFault(err) {
-			return res, err
-		}
+		return ptest.RunWithMetrics(p)
 	}
-}
-
-func prepare() {
-	if runtime.GOMAXPROCS(0) < minProcs {
-		runtime.GOMAXPROCS(minProcs)
-	}
-	switch opts := *jobopts.Experiments; {
-	case strings.Contains(opts, noSplits):
-	case opts == "":
-		*jobopts.Experiments = noSplits
-	default:
-		*jobopts.Experiments = opts + "," + noSplits
-	}
+	return local.Run(context.Background(), try, func(int, error) {})
 }
 
 // IsRunnerFault reports whether err is a known fault of Prism that says nothing
 // about the pipeline. Both come of a lack of CPU time: a stage that the runner
 // executes itself can dereference nil when it asks for its progress, and a job
 // whose source ends soon after it has checkpointed itself can get stuck.
-func IsRunnerFault(err error) bool {
-	if err == nil {
-		return false
-	}
-	text := err.Error()
-	crashed := strings.Contains(text, "panic in stage.Execute bundle processing goroutine") &&
-		(strings.Contains(text, "NextInst") || strings.Contains(text, "invalid memory address"))
-	stuck := strings.Contains(text, "nothing in progress and no refreshes with non zero pending elements")
-	return crashed || stuck
-}
+func IsRunnerFault(err error) bool { return local.IsRunnerFault(err) }
 
 // Counter is the committed value of a metric of a pipeline, summed over its
 // steps; 0 if it was never counted.

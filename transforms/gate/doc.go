@@ -69,5 +69,6 @@
 // unmarked elements is slow, and wants marks.
 //
 // An element type is anything that Beam can encode, but not a KV: put key and
-// value into a struct. Times are those of the years 1900 to 2185.
+// value into a struct. Timestamps are of the years 1900 to 2185; others, such as
+// those of elements that were never given one, fail the job.
 package gate
