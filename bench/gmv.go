@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -98,7 +97,7 @@ func ours(s beam.Scope, src *ordersFn, size time.Duration, shards int, marked bo
 }
 
 // compare prints the rates of the pipelines and their ratios.
-func compare(ctx context.Context, w io.Writer, src ordersFn, size time.Duration, shards, rounds int, only string) error {
+func compare(ctx context.Context, src ordersFn, size time.Duration, shards, rounds int, only string) error {
 	cases := []struct {
 		name  string
 		build func(beam.Scope)
@@ -125,7 +124,7 @@ func compare(ctx context.Context, w io.Writer, src ordersFn, size time.Duration,
 				return fmt.Errorf("%s: the sum of all rows and late records is %d, want %d", c.name, minor, sum)
 			}
 			rates[c.name] = append(rates[c.name], rate)
-			fmt.Fprintf(w, "%-18s %9.0f events/s  %d rows, %d late\n", c.name, rate, rows, late)
+			fmt.Printf("%-18s %9.0f events/s  %d rows, %d late\n", c.name, rate, rows, late)
 		}
 	}
 	for _, c := range cases {
@@ -133,11 +132,11 @@ func compare(ctx context.Context, w io.Writer, src ordersFn, size time.Duration,
 		if r == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%-18s %9.0f events/s, the median of %d", c.name, r, rounds)
+		fmt.Printf("%-18s %9.0f events/s, the median of %d", c.name, r, rounds)
 		if base := median(rates["plain"]); base > 0 {
-			fmt.Fprintf(w, ": %.1f x plain", r/base)
+			fmt.Printf(": %.1f x plain", r/base)
 		}
-		fmt.Fprintln(w)
+		fmt.Println()
 	}
 	return nil
 }

@@ -51,10 +51,10 @@ func main() {
 		switch *which {
 		case "gate":
 			windows := int64(*days * float64(24*time.Hour) / float64(*size))
-			err = gateState(context.Background(), os.Stdout, windows, *step, *size, *retention)
+			err = gateState(context.Background(), windows, *step, *size, *retention)
 		case "gmv":
 			src := ordersFn{Orders: *events, Companies: *keys, StepMs: 10, DisorderMs: 500, Chunk: *chunk}
-			err = compare(context.Background(), os.Stdout, src, *size, *shards, *rounds, *only)
+			err = compare(context.Background(), src, *size, *shards, *rounds, *only)
 		default:
 			err = fmt.Errorf("-case %q, want gmv or gate", *which)
 		}

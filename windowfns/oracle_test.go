@@ -41,6 +41,7 @@ func firstDate(unit windowfns.CalendarUnit, d date) date {
 		for d.Day() != 1 {
 			d = d.AddDate(0, 0, -1)
 		}
+	default: // a day is its own period
 	}
 	return d
 }

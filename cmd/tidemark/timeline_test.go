@@ -164,3 +164,35 @@ func TestLateOnStandardOutput(t *testing.T) {
 		t.Errorf("rows: %s", rows)
 	}
 }
+
+// TestExamples runs the files of the examples folder as the README does.
+func TestExamples(t *testing.T) {
+	const top = "../.."
+	r := succeed(t, top, "", strings.Fields("gmv --input examples/orders.ndjson --window 1h --key_field company_id --time_field created_at")...)
+	if n := strings.Count(r.stdout, "\n"); n != 5 || !strings.Contains(r.stdout, `"sum":12100,`) {
+		t.Errorf("%d rows:\n%s", n, r.stdout)
+	}
+
+	late := filepath.Join(t.TempDir(), "late.ndjson")
+	r = succeed(t, top, "", append(strings.Fields("gmv --timeline examples/late.timeline.ndjson --window 5m --allowed_lateness 2m --late_output"), late)...)
+	var panes []string
+	for _, row := range lines(t, r.stdout) {
+		var p struct {
+			Pane string
+			Sum  int
+		}
+		if err := json.Unmarshal([]byte(row), &p); err != nil {
+			t.Fatal(err)
+		}
+		panes = append(panes, fmt.Sprint(p.Pane, " ", p.Sum))
+	}
+	if want := []string{"ON_TIME 1250", "LATE 1320"}; !slices.Equal(panes, want) {
+		t.Errorf("rows %q, want %q", panes, want)
+	}
+	if text := read(t, filepath.Dir(late), filepath.Base(late)); strings.Count(text, "\n") != 1 || !strings.Contains(text, `"missed_all":true`) {
+		t.Errorf("late records:\n%s", text)
+	}
+	if want := "read=4 bad=0 assigned=4 added=3 late=1"; r.lastLine() != want {
+		t.Errorf("%s, want %s", r.lastLine(), want)
+	}
+}

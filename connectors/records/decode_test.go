@@ -69,7 +69,8 @@ func TestDecode(t *testing.T) {
 		{"one member for two fields", Fields{Key: []string{"t"}, Time: "t", TimeUnit: "s"}, `{"t":5}`, row{Key: "5", TimeMs: 5000}},
 		{
 			"more keys than usual", keys(strings.Split("abcdefgh", "")...),
-			`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"t":9}`, row{Key: "1|2|3|4|5|6|7|8", TimeMs: 9},
+			`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"t":9}`,
+			row{Key: "1|2|3|4|5|6|7|8", TimeMs: 9},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

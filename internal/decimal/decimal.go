@@ -20,11 +20,11 @@ const MaxScale = 18
 type Kind int
 
 const (
-	// NotNumber: the text does not have the form that [Minor] reads.
+	// NotNumber means that the text does not have the form that [Minor] reads.
 	NotNumber Kind = iota
-	// TooFine: the value has more decimals than the scale.
+	// TooFine means that the value has more decimals than the scale.
 	TooFine
-	// TooLarge: the value in minor units is outside int64.
+	// TooLarge means that the value in minor units is outside int64.
 	TooLarge
 )
 

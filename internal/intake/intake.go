@@ -32,6 +32,7 @@ const (
 // Form is the shape that elements come in, T being their type.
 type Form int
 
+// The forms.
 const (
 	Plain  Form = iota // T
 	Marked             // KV<int64 mark, T>

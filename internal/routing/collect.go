@@ -100,8 +100,8 @@ func (c collector) add(b, records []byte, oldest int64) ([]byte, int64, error) {
 	return records, oldest, r.Err()
 }
 
-// appendTo encodes c, in a fixed order.
-func (c collector) appendTo(b []byte) []byte {
+// encode encodes c, in a fixed order.
+func (c collector) encode() (b []byte) {
 	ids := make([]elementID, 0, len(c))
 	for id := range c {
 		ids = append(ids, id)
@@ -187,5 +187,5 @@ func (f *collectFn) ProcessElement(sp state.Provider, shard int64, verdicts []by
 		}
 		return f.Open.Clear(sp)
 	}
-	return f.Open.Write(sp, c.appendTo(nil))
+	return f.Open.Write(sp, c.encode())
 }

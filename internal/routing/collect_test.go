@@ -85,11 +85,11 @@ func TestCollector(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rapid.Bool().Draw(t, "pack") {
-				b := c.appendTo(nil)
+				b := c.encode()
 				if c, err = readCollector(b); err != nil {
 					t.Fatal(err)
 				}
-				if again := c.appendTo(nil); string(again) != string(b) {
+				if again := c.encode(); string(again) != string(b) {
 					t.Fatalf("%x packed, unpacked and packed is %x", b, again)
 				}
 			}
@@ -145,7 +145,7 @@ func TestCollectorCutShort(t *testing.T) {
 			t.Errorf("verdicts cut at %d of %d: %v", cut, len(verdicts), err)
 		}
 	}
-	packed := c.appendTo(nil)
+	packed := c.encode()
 	for cut := range packed {
 		if _, err := readCollector(packed[:cut]); (err == nil) != (cut == 0) {
 			t.Errorf("collector cut at %d of %d: %v", cut, len(packed), err)

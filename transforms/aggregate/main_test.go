@@ -1,0 +1,9 @@
+package aggregate
+
+import (
+	"testing"
+
+	"tidemark/testing/streamtest"
+)
+
+func TestMain(m *testing.M) { streamtest.Main(m) }

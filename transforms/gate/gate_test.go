@@ -1,0 +1,230 @@
+package gate_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/internal/tally"
+	"tidemark/testing/streamtest"
+	"tidemark/transforms/gate"
+	"tidemark/windowfns"
+)
+
+// event is the element of the tests. Mark is the watermark of its source.
+type event struct {
+	ID   int
+	Note string
+	Mark int64
+}
+
+type (
+	passed = streamtest.KV[gate.Passed, event]
+	missed = streamtest.KV[gate.Missed, event]
+)
+
+func init() {
+	beam.RegisterType(reflect.TypeFor[event]())
+	register.Function1x2(withMark)
+	register.Function1x2(withKey)
+}
+
+func withMark(e event) (int64, event) { return e.Mark, e }
+
+func withKey(e event) (string, event) { return e.Note, e }
+
+const ms = time.Millisecond
+
+// script is a stream of events, watermarks, and what the rule says of them.
+type script struct {
+	tl     streamtest.Timeline
+	passed []passed
+	missed []missed
+}
+
+// random fills s with n events around ever higher watermarks, many of them near
+// a deadline.
+func (s *script) random(seed uint64, cfg gate.Config, n int) {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	w := cfg.Windows.AppendWindows(nil, 0)[0]
+	size, lateness := w.EndMs-w.StartMs, cfg.AllowedLateness.Milliseconds()
+	start := []int64{0, -7_000_000_000, 1_800_000_000_000}[rng.IntN(3)]
+	wm := int64(math.MinInt64)
+	for i := range n {
+		if rng.IntN(3) == 0 {
+			wm = max(wm, start) + rng.Int64N(size)
+			s.tl.Watermark(wm)
+		}
+		t := max(wm, start) + rng.Int64N(3*size) - 2*size
+		if rng.IntN(3) == 0 {
+			t = max(wm, start) - rng.Int64N(2)*lateness - size + rng.Int64N(3) - 1
+		}
+		// The first and the second of equal events are told apart by nothing.
+		e := event{ID: i / 2, Note: "\xff\x00", Mark: wm + rng.Int64N(2)*rng.Int64N(size)}
+		if wm == math.MinInt64 {
+			e.Mark = wm
+		}
+		s.tl.At(t, e)
+		s.judge(cfg, t, wm, e)
+	}
+}
+
+// judge applies the rule to e: what it passes and what it misses.
+func (s *script) judge(cfg gate.Config, tMs, wm int64, e event) {
+	lateness := cfg.AllowedLateness.Milliseconds()
+	var late []windowfns.Window
+	all := cfg.Windows.AppendWindows(nil, tMs)
+	for _, w := range all {
+		byMark := cfg.Watermarked && e.Mark >= w.EndMs && e.Mark < w.EndMs+lateness
+		switch {
+		case wm < w.EndMs+lateness:
+			p := gate.Passed{StartMs: w.StartMs, EndMs: w.EndMs, TimeMs: tMs, Late: wm >= w.EndMs || byMark}
+			s.passed = append(s.passed, passed{Key: p, Value: e})
+		default:
+			late = append(late, w)
+		}
+	}
+	if len(late) > 0 {
+		m := gate.Missed{TimeMs: tMs, Windows: late, All: len(late) == len(all)}
+		s.missed = append(s.missed, missed{Key: m, Value: e})
+	}
+}
+
+// check runs the gate on what source makes and compares with the rule.
+func (s *script) check(t *testing.T, cfg gate.Config, source func(beam.Scope) beam.PCollection) {
+	t.Helper()
+	var in, late *streamtest.Captured
+	var count *tally.Tally
+	streamtest.Run(t, func(sc beam.Scope) {
+		count = tally.Start()
+		p, l := gate.Split(sc, cfg, source(sc))
+		in, late = streamtest.Capture(sc, p), streamtest.Capture(sc, l)
+	})
+	if diff := streamtest.Diff(s.passed, streamtest.Values[passed](in)); diff != "" {
+		t.Errorf("in time: %s", diff)
+	}
+	if diff := streamtest.Diff(s.missed, streamtest.Values[missed](late)); diff != "" {
+		t.Errorf("late: %s", diff)
+	}
+	var corrected, misses int64
+	for _, e := range streamtest.Elements[passed](in) {
+		if !e.Global || e.TimeMs != e.Value.Key.EndMs-1 {
+			t.Errorf("in time at %d ms, want at the end - 1 ms: %+v", e.TimeMs, e.Value)
+		}
+		if e.Value.Key.Late {
+			corrected++
+		}
+	}
+	for _, e := range streamtest.Elements[missed](late) {
+		if !e.Global || e.TimeMs != e.Value.Key.TimeMs {
+			t.Errorf("late at %d ms, want at its own time: %+v", e.TimeMs, e.Value)
+		}
+		misses += int64(len(e.Value.Key.Windows))
+	}
+	want := map[tally.Kind]int64{
+		tally.Assigned: int64(len(s.passed)) + misses, tally.Added: int64(len(s.passed)),
+		tally.Corrected: corrected, tally.Late: misses,
+	}
+	for k, n := range want {
+		if got := count.Get(k); got != n {
+			t.Errorf("%s = %d, want %d", tally.Names[k], got, n)
+		}
+	}
+}
+
+// TestRule plays random streams over windows of every kind, unmarked and marked.
+func TestRule(t *testing.T) {
+	for i, fn := range []windowfns.Fn{
+		windowfns.Tumbling{Size: 20 * ms, Offset: 7 * ms},
+		windowfns.Sliding{Size: 30 * ms, Period: 10 * ms},
+		windowfns.Cumulative{Step: 5 * ms, Size: 20 * ms},
+		windowfns.Calendar{Unit: windowfns.Week, Zone: "Europe/Berlin"},
+	} {
+		for _, lateness := range []time.Duration{0, 25 * ms} {
+			for _, marked := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v/lateness=%v/marked=%v", fn, lateness, marked), func(t *testing.T) {
+					cfg := gate.Config{Windows: fn, AllowedLateness: lateness, Watermarked: marked, Shards: 1 + 3*i}
+					if i%2 == 1 {
+						cfg.Retention = 50 * ms
+					}
+					var s script
+					s.random(uint64(i), cfg, 40)
+					s.check(t, cfg, func(sc beam.Scope) beam.PCollection {
+						if marked {
+							return beam.ParDo(sc, withMark, s.tl.Create(sc))
+						}
+						return s.tl.Create(sc)
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestInputWindows takes windows and lateness from the input's own WindowInto.
+func TestInputWindows(t *testing.T) {
+	for _, c := range []struct {
+		beam     *window.Fn
+		fn       windowfns.Fn
+		lateness time.Duration
+	}{
+		{window.NewFixedWindows(20 * ms), windowfns.Tumbling{Size: 20 * ms}, 25 * ms},
+		{window.NewSlidingWindows(10*ms, 30*ms), windowfns.Sliding{Size: 30 * ms, Period: 10 * ms}, 0},
+		{window.NewSlidingWindows(10*ms, 30*ms), windowfns.Sliding{Size: 30 * ms, Period: 10 * ms}, 25 * ms},
+	} {
+		for _, marked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v/lateness=%v/marked=%v", c.fn, c.lateness, marked), func(t *testing.T) {
+				var s script
+				s.random(11, gate.Config{Windows: c.fn, AllowedLateness: c.lateness, Watermarked: marked}, 40)
+				s.check(t, gate.Config{Watermarked: marked}, func(sc beam.Scope) beam.PCollection {
+					col := s.tl.Create(sc)
+					if marked {
+						col = beam.ParDo(sc, withMark, col)
+					}
+					return beam.WindowInto(sc, c.beam, col, beam.AllowedLateness(c.lateness))
+				})
+			})
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	_, s := beam.NewPipelineWithRoot()
+	events := beam.Create(s, event{})
+	ok := windowfns.Tumbling{Size: time.Second}
+	for _, c := range []struct {
+		name string
+		cfg  gate.Config
+		col  beam.PCollection
+		want string
+	}{
+		{"no windows", gate.Config{}, events, "gate.Split: Windows is nil and the input's own windows cannot be used: "},
+		{"bad windows", gate.Config{Windows: windowfns.Tumbling{}}, events, "gate.Split: windowfns.Tumbling: Size = 0s, want "},
+		{"negative lateness", gate.Config{Windows: ok, AllowedLateness: -1}, events, "gate.Split: AllowedLateness = -1ns, want "},
+		{"negative shards", gate.Config{Windows: ok, Shards: -1}, events, "gate.Split: Shards = -1, want "},
+		{"KV", gate.Config{Windows: ok}, beam.ParDo(s, withKey, events), "gate.Split: input = PCollection<KV<string,gate_test.event>>, want single elements: put the key and the value of a KV into a struct"},
+		{"no marks", gate.Config{Windows: ok, Watermarked: true}, events, "gate.Split: input = PCollection<gate_test.event>, want KV<int64, T> where Watermarked is set: "},
+		{"no input", gate.Config{Windows: ok}, beam.PCollection{}, "gate.Split: invalid scope or input, want both from one pipeline"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := gate.TrySplit(s, c.cfg, c.col)
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Fatalf("TrySplit: %v, want %s", err, c.want)
+			}
+			defer func() {
+				if got, ok := recover().(error); !ok || got.Error() != err.Error() {
+					t.Errorf("Split panics with %v, want %v", got, err)
+				}
+			}()
+			gate.Split(s, c.cfg, c.col)
+		})
+	}
+}
