@@ -20,7 +20,7 @@ import (
 
 func init() {
 	register.Function1x1(entryOf)
-	register.Function4x0(sortPlayed)
+	register.DoFn4x0[context.Context, played, func(files.Record), func(files.Bad)](&sortPlayedFn{})
 	register.Emitter1[files.Record]()
 	register.Emitter1[files.Bad]()
 	beam.RegisterType(reflect.TypeFor[played]())
@@ -71,8 +71,8 @@ func (g GMV) Build(s beam.Scope) error {
 	if g.Late != "" {
 		sink.Write(s.Scope("late"), g.Late, rows.LateLines(s.Scope("late"), late))
 	}
-	refused := rows.OverflowLines(s.Scope("overflow"), currency, overflows)
 	if g.Bad != "" {
+		refused := rows.OverflowLines(s.Scope("overflow"), currency, overflows)
 		sink.Write(s.Scope("bad"), g.Bad, beam.Flatten(s.Scope("bad"), rows.BadLines(s.Scope("bad"), bad), refused))
 	}
 	return nil
@@ -121,7 +121,7 @@ func (g GMV) play(s beam.Scope) (in, bad beam.PCollection, err error) {
 	if err != nil {
 		return in, bad, err
 	}
-	in, bad = beam.ParDo2(s, sortPlayed, col)
+	in, bad = beam.ParDo2(s, &sortPlayedFn{}, col)
 	return in, bad, nil
 }
 
@@ -141,14 +141,21 @@ func (g GMV) event(dec *records.Decoder, st timeline.Step) (int64, played) {
 	return v.TimeMs, p
 }
 
-func sortPlayed(ctx context.Context, p played, in func(files.Record), bad func(files.Bad)) {
-	count := tally.Current()
-	count.Inc(ctx, tally.Read, 1)
+// sortPlayedFn tells records from bad ones.
+type sortPlayedFn struct {
+	tally *tally.Tally
+}
+
+func (f *sortPlayedFn) Setup() { f.tally = tally.Current() }
+
+func (f *sortPlayedFn) ProcessElement(ctx context.Context, p played, in func(files.Record), bad func(files.Bad)) {
+	f.tally.Inc(ctx, tally.Read, 1)
 	if p.Reason == "" {
 		in(p.Record)
 		return
 	}
-	count.Inc(ctx, tally.Bad, 1)
+	f.tally.Inc(ctx, tally.Bad, 1)
 	r := p.Record
+	f.tally.Blame(fmt.Sprintf("%s, step %d: %s", r.Source, r.Position, p.Reason))
 	bad(files.Bad{Source: r.Source, Position: r.Position, Raw: r.Raw, Reason: p.Reason})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/transforms/gmv"
 	"tidemark/windowfns"
 )
 
@@ -167,10 +169,23 @@ func (w *windowFlags) fn(fs *flagSet) (windowfns.Fn, error) {
 		fn = windowfns.Tumbling{Size: w.window, Offset: w.offset}
 	}
 	if err := fn.Validate(); err != nil {
-		return nil, usageError{err}
+		return nil, usageError{asFlags(err)}
 	}
 	if w.lateness < 0 || w.lateness%time.Millisecond != 0 {
 		return nil, usagef("--allowed_lateness = %v, want a whole number of milliseconds, 0s or more", w.lateness)
 	}
+	if err := (gmv.Config{Windows: fn, AllowedLateness: w.lateness}).Validate(); err != nil {
+		return nil, usageError{asFlags(err)}
+	}
 	return fn, nil
 }
+
+// flagNames are the flags behind the fields that error messages name.
+var flagNames = strings.NewReplacer(
+	"windowfns.Tumbling: ", "", "windowfns.Sliding: ", "", "windowfns.Cumulative: ", "", "windowfns.Calendar: ", "",
+	"Size = ", "--window = ", "Period = ", "--every = ", "Offset = ", "--window_offset = ", "Step = ", "--cumulative_step = ",
+	"Unit = ", "--calendar = ", "Zone = ", "--time_zone = ", "AllowedLateness = ", "--allowed_lateness = ",
+)
+
+// asFlags is err in the words of the command line.
+func asFlags(err error) error { return errors.New(flagNames.Replace(err.Error())) }

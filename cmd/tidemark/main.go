@@ -61,7 +61,7 @@ var errBadRecords = errors.New("some records were bad and there was no --bad_out
 func main() {
 	// A worker process of a cluster is started as `tidemark --worker ...`,
 	// without a subcommand; beam.Init does not return there.
-	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "--worker") {
+	if len(os.Args) > 1 && (os.Args[1] == "--worker" || strings.HasPrefix(os.Args[1], "--worker=")) {
 		flag.Parse()
 		beam.Init()
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -67,7 +69,9 @@ func (o *outputFlags) resolve(inputs []string) ([]output, error) {
 			return nil, usagef("--%s: %w", f.name, err)
 		}
 		outs = append(outs, output{f.name, t})
-		targets = append(targets, t)
+		if !t.IsStdout() { // several can be there
+			targets = append(targets, t)
+		}
 	}
 	if err := sink.CheckDistinct(targets...); err != nil {
 		return nil, usageError{err}
@@ -114,8 +118,15 @@ func (r *runFlags) check(isTimeline bool) error {
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	beamlog.LogLevel = r.logLevel
 
+	for _, name := range []string{"async", "execute_async", "dry_run", "worker"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() == "true" {
+			return usagef("--%s: this version runs a pipeline to its end before it releases its rows", name)
+		}
+	}
 	runner := *runners.Runner
 	switch {
+	case *jobopts.EnvironmentType != "" && !jobopts.IsLoopback():
+		return usagef("--environment_type %s, want LOOPBACK: outputs of this version are written by workers inside this process", *jobopts.EnvironmentType)
 	case strings.HasPrefix(strings.ToLower(runner), "direct"):
 		return usagef("--runner %s cannot run streaming pipelines, want prism, the default", runner)
 	case isTimeline && !embedded[runner]:
@@ -152,14 +163,22 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() {
+		// The runner may still be shutting down: what it leaves is not worth the
+		// exit status.
+		if rm := os.RemoveAll(dir); rm != nil {
+			slog.Info("removing temporary files", "error", rm)
+		}
+	}()
 	// Beam leaves a file behind in the folder for temporary files.
 	if err := os.Setenv("TMPDIR", dir); err != nil {
 		return err
 	}
 	beam.Init()
 
-	add, err := prepare(dir)
+	// What Prism has to say about an interrupt is of no use to anyone.
+	defer context.AfterFunc(ctx, func() { slog.SetDefault(slog.New(slog.DiscardHandler)) })()
+	add, err := interruptible(ctx, func() (build, error) { return prepare(dir) })
 	if err != nil {
 		return err
 	}
@@ -189,8 +208,14 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 		}
 		_, _ = fmt.Fprintf(j.stderr, "tidemark: the embedded runner failed for want of CPU time, starting again (attempt %d of %d)\n", number, local.Attempts)
 	})
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return brief(err)
+	}
+	if err := conserved(counts); err != nil {
+		return err
 	}
 	for _, o := range j.outputs {
 		if err := sink.Commit(o.target, spools[o.flag], j.stdout); err != nil {
@@ -213,10 +238,27 @@ func (j job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult
 	return beam.Run(ctx, runner, p)
 }
 
+// conserved checks that nothing was lost.
+func conserved(counts *tally.Tally) error {
+	assigned, added, late := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late)
+	if assigned != added+late {
+		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d", assigned, added, late)
+	}
+	return nil
+}
+
+// has reports whether an output was asked for by a flag.
+func (j job) has(name string) bool {
+	return slices.ContainsFunc(j.outputs, func(o output) bool { return o.flag == name })
+}
+
 // summarize prints the last line on standard error.
 func (j job) summarize(counts *tally.Tally) error {
 	bad, overflowed := counts.Get(tally.Bad), counts.Get(tally.Overflowed)
 	assigned, added, late := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late)
+	if bad+overflowed > 0 && !j.has("bad_output") {
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: not understood, or outside int64: %s; --bad_output FILE takes them all, with reasons\n", counts.Example())
+	}
 	line := fmt.Sprintf("read=%d bad=%d assigned=%d added=%d late=%d", counts.Get(tally.Read), bad, assigned, added, late)
 	if overflowed > 0 {
 		line += fmt.Sprintf(" overflowed=%d", overflowed)
@@ -224,19 +266,33 @@ func (j job) summarize(counts *tally.Tally) error {
 	if _, err := fmt.Fprintln(j.stderr, line); err != nil {
 		return err
 	}
-	if assigned != added+late {
-		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d", assigned, added, late)
+	if bad+overflowed > 0 && !j.has("bad_output") {
+		return errBadRecords
 	}
-	if bad+overflowed == 0 {
-		return nil
-	}
-	for _, o := range j.outputs {
-		if o.flag == "bad_output" {
-			return nil
-		}
-	}
-	return errBadRecords
+	return nil
 }
+
+// interruptible returns what f returns, or errInterrupted as soon as ctx is done:
+// f may be waiting for standard input.
+func interruptible(ctx context.Context, f func() (build, error)) (build, error) {
+	type result struct {
+		add build
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		add, err := f()
+		done <- result{add, err}
+	}()
+	select {
+	case r := <-done:
+		return r.add, r.err
+	case <-ctx.Done():
+		return nil, errInterrupted
+	}
+}
+
+var errInterrupted = errors.New("interrupted; nothing was written")
 
 // stackTrace is where Beam's errors begin to be about Beam.
 var stackTrace = regexp.MustCompile(`(?s)(, stage: .*|\n\s*(stackTrace:|Full error:|goroutine ).*)$`)

@@ -153,16 +153,31 @@ func TestTimelineSteps(t *testing.T) {
 	}
 }
 
-// TestLateOnStandardOutput prints late records in place of rows.
+// TestLateOnStandardOutput prints late records in place of rows, and behind them.
 func TestLateOnStandardOutput(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "script", `{"watermark": "2024-06-01T09:00:00Z"}`+"\n"+`{"event":{"time":"2024-06-01T08:00:00.5+00:00" , "amount_cents": 1, "key":"acme"} }`)
-	r := succeed(t, dir, "", strings.Fields("gmv --timeline script --window 1h --output rows.ndjson --late_output -")...)
-	same(t, "late records", `{"event":{"time":"2024-06-01T08:00:00.5+00:00" , "amount_cents": 1, "key":"acme"},"time":"2024-06-01T08:00:00.500Z",`+
-		`"missed":[{"window_start":"2024-06-01T08:00:00Z","window_end":"2024-06-01T09:00:00Z"}],"missed_all":true,"source":"script","position":2}`+"\n", r.stdout)
-	if rows := read(t, dir, "rows.ndjson"); rows != "" {
-		t.Errorf("rows: %s", rows)
+	write(t, dir, "script", `{"watermark": "2024-06-01T09:00:00Z"}`+"\n"+
+		`{"event":{"time":"2024-06-01T08:00:00.5+00:00" , "amount_cents": 1, "key":"acme"} }`+"\n"+
+		`{"event": {}}`+"\n"+
+		`{"event": `+strings.TrimSpace(order("acme", "09:00:00", 2))+"}\n")
+	rows := hourRow("acme", 9, 2, 1, "09:00:00")
+	late := `{"event":{"time":"2024-06-01T08:00:00.5+00:00" , "amount_cents": 1, "key":"acme"},"time":"2024-06-01T08:00:00.500Z",` +
+		`"missed":[{"window_start":"2024-06-01T08:00:00Z","window_end":"2024-06-01T09:00:00Z"}],"missed_all":true,"source":"script","position":2}` + "\n"
+	bad := `{"source":"script","position":3,"raw":"{}","reason":"field \"key\": missing, want a string or a number"}` + "\n"
+	for args, want := range map[string]string{
+		"--late_output - --output rows.ndjson --bad_output bad.ndjson": late,
+		"--late_output - --bad_output bad.ndjson":                      rows + late,
+		"--late_output - --bad_output -":                               rows + late + bad,
+		"--bad_output -":                                               rows + bad,
+	} {
+		r := succeed(t, dir, "", strings.Fields("gmv --timeline script --window 1h "+args)...)
+		same(t, args, want, r.stdout)
+		if want := "read=3 bad=1 assigned=2 added=1 late=1"; r.lastLine() != want {
+			t.Errorf("%s: %s, want %s", args, r.lastLine(), want)
+		}
 	}
+	same(t, "rows", rows, read(t, dir, "rows.ndjson"))
+	same(t, "bad records", bad, read(t, dir, "bad.ndjson"))
 }
 
 // TestExamples runs the files of the examples folder as the README does.

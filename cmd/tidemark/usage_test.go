@@ -143,7 +143,6 @@ func TestRefusedOutputs(t *testing.T) {
 	const play = "gmv --window 1h --timeline play.ndjson "
 	cases := []usageCase{
 		{"empty", gmv + "--output=''", []string{"--output: output is empty, want - or a path that ends in .ndjson"}},
-		{"two on standard output", gmv + "--late_output -", []string{"two outputs are standard output, want at most one"}},
 		{"two in one file", gmv + "--late_output out.ndjson --bad_output ./out.ndjson", []string{`"out.ndjson" and "./out.ndjson" are the same file`}},
 		{"two in one file by a link", gmv + "--output out.ndjson --bad_output ahead.ndjson", []string{`"out.ndjson" and "ahead.ndjson" are the same file`}},
 		{"the timeline", play + "--output play.ndjson", []string{"--output is the input play.ndjson, want another file"}},

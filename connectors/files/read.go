@@ -177,6 +177,7 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 		read++
 		if reason := f.decode(&ln, text, &v); reason != "" {
 			refused++
+			f.tally.Blame(fmt.Sprintf("%s, position %d: %s", file.Name, pos, reason))
 			bad(Bad{Source: file.Name, Position: pos, Raw: text, Reason: reason})
 			continue
 		}

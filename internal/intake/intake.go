@@ -64,27 +64,19 @@ type Plan struct {
 // Prepare checks cfg against col before it touches the graph.
 func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 	p := Plan{Shards: cfg.Shards}
-	if err := cfg.check(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		return Plan{}, err
 	}
 	if p.Shards == 0 {
 		p.Shards = DefaultShards
 	}
-	if !s.IsValid() || !col.IsValid() {
-		return Plan{}, errors.New("invalid scope or input, want both from one pipeline")
+	t, err := ElementType(s, cfg.Watermarked, col)
+	if err != nil {
+		return Plan{}, err
 	}
-
-	t := col.Type()
-	switch {
-	case cfg.Watermarked:
-		if !typex.IsKV(t) || t.Components()[0].Type() != reflect.TypeFor[int64]() || typex.IsComposite(t.Components()[1].Type()) {
-			return Plan{}, fmt.Errorf("input = PCollection<%v>, want KV<int64, T> where Watermarked is set: the watermark in ms, then the element", t)
-		}
-		p.Form, p.Type = Marked, t.Components()[1].Type()
-	case typex.IsComposite(t.Type()):
-		return Plan{}, fmt.Errorf("input = PCollection<%v>, want single elements: put the key and the value of a KV into a struct", t)
-	default:
-		p.Form, p.Type = Plain, t.Type()
+	p.Type = t
+	if cfg.Watermarked {
+		p.Form = Marked
 	}
 
 	fn, lateness := cfg.Windows, cfg.AllowedLateness
@@ -101,9 +93,6 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 		if err := checkSpan("the input's AllowedLateness", lateness); err != nil {
 			return Plan{}, err
 		}
-	}
-	if err := fn.Validate(); err != nil {
-		return Plan{}, err
 	}
 	p.Routing = routing.Config{
 		LatenessMs:  lateness.Milliseconds(),
@@ -134,7 +123,36 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 	return p, nil
 }
 
-func (cfg Config) check() error {
+// ElementType is the type T of the elements of col, which are T, or KV<int64, T>
+// where watermarked is set.
+func ElementType(s beam.Scope, watermarked bool, col beam.PCollection) (reflect.Type, error) {
+	if !s.IsValid() || !col.IsValid() {
+		return nil, errors.New("invalid scope or input, want both from one pipeline")
+	}
+	t := col.Type()
+	switch {
+	case watermarked:
+		if !typex.IsKV(t) || t.Components()[0].Type() != reflect.TypeFor[int64]() || typex.IsComposite(t.Components()[1].Type()) {
+			return nil, fmt.Errorf("input = PCollection<%v>, want KV<int64, T> where Watermarked is set: the watermark in ms, then the element", t)
+		}
+		return t.Components()[1].Type(), nil
+	case typex.IsComposite(t.Type()):
+		return nil, fmt.Errorf("input = PCollection<%v>, want single elements: put the key and the value of a KV into a struct", t)
+	default:
+		return t.Type(), nil
+	}
+}
+
+// Validate checks what can be checked without an input.
+func (cfg Config) Validate() error {
+	if rv := reflect.ValueOf(cfg.Windows); rv.Kind() == reflect.Pointer && rv.IsNil() {
+		return fmt.Errorf("Windows = a nil %T, want a value, or nil for the windows of the input", cfg.Windows)
+	}
+	if cfg.Windows != nil {
+		if err := cfg.Windows.Validate(); err != nil {
+			return err
+		}
+	}
 	if err := checkSpan("AllowedLateness", cfg.AllowedLateness); err != nil {
 		return err
 	}

@@ -58,6 +58,9 @@ const (
 	MaxTimeMs = 6816355199999
 )
 
+// maxSpanMs is the largest size of a window: 100 years of 365.25 days.
+const maxSpanMs = 100 * 31557600000
+
 // CheckTime refuses times that are not accepted.
 func CheckTime(tMs int64) error {
 	if tMs < MinTimeMs || tMs > MaxTimeMs {
@@ -77,8 +80,13 @@ func (r *Reader) Windows(tMs int64) ([]windowfns.Window, error) {
 		return nil, fmt.Errorf("%v gives no window to the time %d ms, want at least one", r.fn, tMs)
 	}
 	for i, w := range r.buf {
-		if !w.Contains(tMs) || i > 0 && w.EndMs < r.buf[i-1].EndMs {
-			return nil, fmt.Errorf("%v gives the windows %v to the time %d ms, want windows around it by ascending end", r.fn, r.buf, tMs)
+		switch {
+		case !w.Contains(tMs):
+			return nil, fmt.Errorf("%v gives the window %v to the time %d ms, want windows around it", r.fn, w, tMs)
+		case w.StartMs < MinTimeMs-maxSpanMs || w.EndMs > MaxTimeMs+maxSpanMs:
+			return nil, fmt.Errorf("%v gives the window %v to the time %d ms, want one that reaches no more than 100 years past the accepted times", r.fn, w, tMs)
+		case i > 0 && w.Compare(r.buf[i-1]) <= 0:
+			return nil, fmt.Errorf("%v gives the window %v after %v to the time %d ms, want distinct windows by ascending end", r.fn, w, r.buf[i-1], tMs)
 		}
 	}
 	return r.buf, nil

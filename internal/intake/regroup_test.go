@@ -119,9 +119,11 @@ func TestReaderChecksWindows(t *testing.T) {
 		want    string
 	}{
 		{nil, "bad gives no window to the time 5 ms, want at least one"},
-		{[]windowfns.Window{{StartMs: 6, EndMs: 9}}, "want windows around it by ascending end"},
-		{[]windowfns.Window{{StartMs: 0, EndMs: 5}}, "want windows around it by ascending end"},
-		{[]windowfns.Window{{StartMs: 0, EndMs: 9}, {StartMs: 0, EndMs: 8}}, "want windows around it by ascending end"},
+		{[]windowfns.Window{{StartMs: 6, EndMs: 9}}, "bad gives the window {6 9} to the time 5 ms, want windows around it"},
+		{[]windowfns.Window{{StartMs: 0, EndMs: 5}}, "want windows around it"},
+		{[]windowfns.Window{{StartMs: 0, EndMs: 9}, {StartMs: 0, EndMs: 8}}, "want distinct windows by ascending end"},
+		{[]windowfns.Window{{StartMs: 0, EndMs: 9}, {StartMs: 0, EndMs: 9}}, "want distinct windows by ascending end"},
+		{[]windowfns.Window{{StartMs: MinTimeMs - 2*maxSpanMs, EndMs: 9}}, "no more than 100 years past the accepted times"},
 		{[]windowfns.Window{{StartMs: 0, EndMs: 9}, {StartMs: 1, EndMs: 9}}, ""},
 	} {
 		got, err := reader(t, badFn{c.windows}).Windows(5)

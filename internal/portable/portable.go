@@ -17,6 +17,30 @@ type Value struct {
 	JSON []byte
 }
 
+// wire is the JSON form of a Value that holds something.
+type wire struct {
+	Type beam.EncodedType
+	JSON []byte
+}
+
+// MarshalJSON encodes w; the zero Value, which Beam's type codec cannot take, is
+// null.
+func (w Value) MarshalJSON() ([]byte, error) {
+	if w.Type.T == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(wire(w))
+}
+
+// UnmarshalJSON undoes MarshalJSON.
+func (w *Value) UnmarshalJSON(doc []byte) error {
+	if string(doc) == "null" {
+		*w = Value{}
+		return nil
+	}
+	return json.Unmarshal(doc, (*wire)(w))
+}
+
 // Of wraps v, which must be a struct (or a pointer to one) of a type registered
 // with beam.RegisterType, whose exported fields say all there is to say. An
 // error tells what is missing: a worker in another process could not rebuild v.
@@ -24,6 +48,9 @@ func Of(v any) (Value, error) {
 	t := reflect.TypeOf(v)
 	if t == nil {
 		return Value{}, fmt.Errorf("nil, want a value")
+	}
+	if rv := reflect.ValueOf(v); rv.Kind() == reflect.Pointer && rv.IsNil() {
+		return Value{}, fmt.Errorf("a nil %v, want a value", t)
 	}
 	doc, err := json.Marshal(v)
 	if err != nil {
@@ -58,18 +85,37 @@ func Of(v any) (Value, error) {
 	return w, nil
 }
 
-// hidden names an unexported field of a struct that is set.
+// hidden names a set field that JSON would leave out, of v or of what is in it.
+// Types that encode themselves are taken at their word.
 func hidden(v reflect.Value) (string, bool) {
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct {
-		return "", false
-	}
-	for i := range v.NumField() {
-		if f := v.Type().Field(i); !f.IsExported() && !v.Field(i).IsZero() {
-			return f.Name, true
+	if v.IsValid() && v.CanInterface() {
+		if _, ok := v.Interface().(json.Marshaler); ok {
+			return "", false
 		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return hidden(v.Elem())
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if f, ok := hidden(v.Index(i)); ok {
+				return f, true
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			lost := !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-"
+			if lost && !v.Field(i).IsZero() {
+				return f.Name, true
+			}
+			if inner, ok := hidden(v.Field(i)); ok && !lost {
+				return inner, true
+			}
+		}
+	default:
 	}
 	return "", false
 }

@@ -112,6 +112,7 @@ func TestOfRefuses(t *testing.T) {
 		want string
 	}{
 		{"nil", nil, "nil, want a value"},
+		{"nil pointer", (*square)(nil), "a nil *portable.square, want a value"},
 		{"unregistered", unknown{1}, "type portable.unknown is not known to workers, want beam.RegisterType(reflect.TypeFor[portable.unknown]()) in an init function"},
 		{"unexported field", secretive{1}, "field w of portable.secretive would be lost on the way to workers, want exported fields only"},
 		{"unexported field behind a pointer", &secretive{1}, "field w of *portable.secretive would be lost on the way to workers, want exported fields only"},

@@ -122,6 +122,7 @@ func (cfg Config) memory() time.Duration {
 	if cfg.RetentionMs == 0 {
 		return forever
 	}
+	// In ms, because a Duration of so many years can overflow.
 	ms := cfg.LatenessMs + cfg.RetentionMs + 3*cfg.grain()
-	return min(forever, time.Duration(ms)*time.Millisecond)
+	return time.Duration(min(ms, forever.Milliseconds())) * time.Millisecond
 }

@@ -44,7 +44,8 @@ var counters = func() (c [kinds]beam.Counter) {
 
 // Tally holds the counts of one run in this process.
 type Tally struct {
-	n [kinds]atomic.Int64
+	n       [kinds]atomic.Int64
+	example atomic.Pointer[string]
 }
 
 var current atomic.Pointer[Tally]
@@ -70,6 +71,18 @@ func (t *Tally) Inc(ctx context.Context, k Kind, n int64) {
 	}
 	counters[k].Inc(ctx, n)
 	t.n[k].Add(n)
+}
+
+// Blame notes what was wrong with something that is counted as bad or
+// overflowed, with its position. The first note is kept.
+func (t *Tally) Blame(what string) { t.example.CompareAndSwap(nil, &what) }
+
+// Example is the note that was kept, or empty.
+func (t *Tally) Example() string {
+	if p := t.example.Load(); p != nil {
+		return *p
+	}
+	return ""
 }
 
 // Get is a count of this process.

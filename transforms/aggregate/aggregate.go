@@ -141,13 +141,19 @@ func PerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (row
 
 // TryPerKey is [PerKey] with the construction error returned.
 func TryPerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (rows, unshown, late beam.PCollection, err error) {
-	s = s.Scope("aggregate.PerKey")
+	if s.IsValid() {
+		s = s.Scope("aggregate.PerKey")
+	}
 	fail := func(err error) (beam.PCollection, beam.PCollection, beam.PCollection, error) {
 		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("aggregate.PerKey: %w", err)
 	}
 	shipped, err := portable.Of(agg)
 	if err != nil {
 		return fail(fmt.Errorf("aggregator: %w", err))
+	}
+	rowT, err := rowType(agg)
+	if err != nil {
+		return fail(err)
 	}
 	plan, err := intake.Prepare(s, intake.Config(cfg), col)
 	if err != nil {
@@ -169,13 +175,28 @@ func TryPerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (
 		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))
 	}
 	rows, unshown = beam.ParDo2(sc, newFoldFn(shipped, plan.Routing.LatenessMs), beam.Flatten(sc, blocks...),
-		beam.TypeDefinition{Var: beam.YType, T: rowType(agg)})
+		beam.TypeDefinition{Var: beam.YType, T: rowT})
 	return rows, unshown, intake.Late(s.Scope("late"), plan.Type, routed.Late), nil
 }
 
-func rowType(agg Aggregator) reflect.Type {
-	if r, ok := agg.(Renderer); ok {
-		return r.RowType()
+// rowType is the type of the rows of agg.
+func rowType(agg Aggregator) (reflect.Type, error) {
+	r, ok := agg.(Renderer)
+	if !ok {
+		return reflect.TypeFor[Row](), nil
 	}
-	return reflect.TypeFor[Row]()
+	t := r.RowType()
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("RowType = %v, want a struct type", t)
+	}
+	if _, err := portable.Of(reflect.Zero(t).Interface()); err != nil {
+		return nil, fmt.Errorf("RowType: %w", err)
+	}
+	return t, nil
+}
+
+// Validate says what cannot be used in cfg, or returns nil. [PerKey] does the
+// same, and checks cfg against its input besides.
+func (cfg Config) Validate() error {
+	return intake.Config(cfg).Validate()
 }

@@ -151,11 +151,11 @@ func (c *cell) apply(b []byte) error {
 		c.fired = true
 	}
 	for !r.Done() {
-		n := int(r.Uvarint())
-		at := len(b) - r.Len()
-		if r.Bytes(n) == nil && n > 0 {
+		n := len(r.Prefixed())
+		if r.Err() != nil {
 			break
 		}
+		at := len(b) - r.Len() - n
 		e := c.entry(text[at : at+n])
 		e.touched = true
 		var err error

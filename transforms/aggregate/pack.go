@@ -77,6 +77,11 @@ func (f *packPlacedFn) ProcessElement(et beam.EventTime, o intake.Origin, v beam
 	return f.add(done.TimeMs, done.Elem, done.MarkMs, done.Windows, direct, suspects)
 }
 
+func (f *packPlacedFn) StartBundle(direct emitBlock, suspects routing.Emit) {
+	f.whole = intake.Regrouper{}
+	f.packer.StartBundle(direct, suspects)
+}
+
 func (f *packPlacedFn) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) error {
 	if e := f.whole.Flush(); e != nil {
 		if err := f.add(e.TimeMs, e.Elem, e.MarkMs, e.Windows, direct, suspects); err != nil {
@@ -131,9 +136,13 @@ func (p *packer) Setup() (err error) {
 }
 
 func (p *packer) StartBundle(emitBlock, routing.Emit) {
-	p.blocks = map[blockKey]*block{}
-	p.last = make([]*block, p.Intake.Shards)
-	p.assigned = 0
+	if p.blocks == nil {
+		p.blocks, p.last = map[blockKey]*block{}, make([]*block, p.Intake.Shards)
+	}
+	clear(p.blocks)
+	clear(p.last)
+	p.gated = routing.Packer{}
+	p.size, p.assigned = 0, 0
 }
 
 func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) {

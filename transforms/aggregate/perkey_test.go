@@ -21,6 +21,7 @@ func init() {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[word](), reflect.TypeFor[total](), reflect.TypeFor[longest](), reflect.TypeFor[letters](),
 		reflect.TypeFor[pickyMerge](), reflect.TypeFor[brokenRender](),
+		reflect.TypeFor[noRows](), reflect.TypeFor[intRows](), reflect.TypeFor[alienRows](),
 	} {
 		beam.RegisterType(t)
 	}
@@ -77,6 +78,7 @@ type pickyMerge struct{ Longest longest }
 func (a pickyMerge) Lift(elem any, t int64, key, acc []byte) ([]byte, []byte, error) {
 	return a.Longest.Lift(elem, t, key, acc)
 }
+
 func (a pickyMerge) Merge(_, _ []byte) ([]byte, error) { return nil, errors.New("no two are alike") }
 func (a pickyMerge) Check([]byte) error                { return nil }
 
@@ -176,6 +178,18 @@ func TestAggregatorErrors(t *testing.T) {
 
 type unregistered struct{ longest }
 
+// These render rows of types that cannot be.
+type (
+	noRows    struct{ brokenRender }
+	intRows   struct{ brokenRender }
+	alienRows struct{ brokenRender }
+	alien     struct{ Eyes int }
+)
+
+func (noRows) RowType() reflect.Type    { return nil }
+func (intRows) RowType() reflect.Type   { return reflect.TypeFor[int]() }
+func (alienRows) RowType() reflect.Type { return reflect.TypeFor[alien]() }
+
 func TestConstructionErrors(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
 	words := beam.Create(s, word{})
@@ -187,6 +201,9 @@ func TestConstructionErrors(t *testing.T) {
 	}{
 		{"no aggregator", tens, nil, "aggregate.PerKey: aggregator: nil, want a value"},
 		{"unregistered", tens, unregistered{}, "aggregate.PerKey: aggregator: aggregate_test.unregistered cannot be shipped to workers"},
+		{"no rows", tens, noRows{}, "aggregate.PerKey: RowType = <nil>, want a struct type"},
+		{"rows that are no structs", tens, intRows{}, "aggregate.PerKey: RowType = int, want a struct type"},
+		{"unregistered rows", tens, alienRows{}, "aggregate.PerKey: RowType: type aggregate_test.alien is not known to workers, want "},
 		{"no windows", aggregate.Config{}, longest{}, "aggregate.PerKey: Windows is nil and the input's own windows cannot be used: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

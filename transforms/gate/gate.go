@@ -83,7 +83,9 @@ func Split(s beam.Scope, cfg Config, col beam.PCollection) (inTime, late beam.PC
 
 // TrySplit is [Split] with the construction error returned.
 func TrySplit(s beam.Scope, cfg Config, col beam.PCollection) (inTime, late beam.PCollection, err error) {
-	s = s.Scope("gate.Split")
+	if s.IsValid() {
+		s = s.Scope("gate.Split")
+	}
 	plan, err := intake.Prepare(s, intake.Config(cfg), col)
 	if err != nil {
 		return beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gate.Split: %w", err)

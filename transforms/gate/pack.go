@@ -69,6 +69,11 @@ func (f *packPlacedFn) ProcessElement(et beam.EventTime, o intake.Origin, v beam
 	return f.add(e.TimeMs, e.Elem, e.MarkMs, e.Windows, onTime, corrections, suspects)
 }
 
+func (f *packPlacedFn) StartBundle(onTime, corrections, suspects routing.Emit) {
+	f.whole = intake.Regrouper{}
+	f.packer.StartBundle(onTime, corrections, suspects)
+}
+
 func (f *packPlacedFn) FinishBundle(ctx context.Context, onTime, corrections, suspects routing.Emit) error {
 	if e := f.whole.Flush(); e != nil {
 		if err := f.add(e.TimeMs, e.Elem, e.MarkMs, e.Windows, onTime, corrections, suspects); err != nil {
@@ -90,7 +95,10 @@ type packer struct {
 
 func (p *packer) Setup() error { return p.Intake.Setup() }
 
-func (p *packer) StartBundle(routing.Emit, routing.Emit, routing.Emit) { p.assigned = 0 }
+func (p *packer) StartBundle(routing.Emit, routing.Emit, routing.Emit) {
+	p.passed, p.corrected, p.gated = routing.Packer{}, routing.Packer{}, routing.Packer{}
+	p.assigned = 0
+}
 
 func (p *packer) FinishBundle(ctx context.Context, onTime, corrections, suspects routing.Emit) {
 	p.flush(onTime, corrections, suspects)
@@ -124,6 +132,9 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, o
 		default:
 			doubtful++
 		}
+	}
+	if doubtful == 0 && !full {
+		return nil
 	}
 	it.Windows, it.Raw = len(windows), body
 	full = p.Intake.Gate(&p.gated, shard, windows[:doubtful], it) || full

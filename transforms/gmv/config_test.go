@@ -110,7 +110,7 @@ func TestWindowFunctionsThatBreakTheRules(t *testing.T) {
 		want string
 	}{
 		{evenOnly{}, 7, "evenOnly gives no window to the time 7 ms, want at least one"},
-		{evenOnly{Wrong: 1}, 6, "evenOnly gives the windows [{7 8}] to the time 6 ms, want windows around it by ascending end"},
+		{evenOnly{Wrong: 1}, 6, "evenOnly gives the window {7 8} to the time 6 ms, want windows around it"},
 	} {
 		_, err := streamtest.TryRun(func(s beam.Scope) {
 			gmv.PerKey(s, gmv.Config{Windows: c.fn}, entryOf, timeline([]oracle.Step{oracle.Add(oracle.Element{TimeMs: c.at})}).Create(s))
@@ -137,6 +137,7 @@ func TestConfigErrors(t *testing.T) {
 		{name: "lateness twice", cfg: gmv.Config{AllowedLateness: minute}, input: windowed(window.NewFixedWindows(minute)), want: "AllowedLateness = 1m0s with the windows of the input, want it in the beam.AllowedLateness of the WindowInto"},
 		{name: "size", cfg: gmv.Config{Windows: windowfns.Tumbling{}}, want: "windowfns.Tumbling: Size = 0s, want a positive whole number of milliseconds"},
 		{name: "own validation", cfg: gmv.Config{Windows: powers{Base: 1}}, want: "powers: Base = 1, want at least 2"},
+		{name: "nil pointer", cfg: gmv.Config{Windows: (*windowfns.Tumbling)(nil)}, want: "Windows = a nil *windowfns.Tumbling, want a value, or nil for the windows of the input"},
 		{name: "negative lateness", cfg: gmv.Config{Windows: ok, AllowedLateness: -ms}, want: "AllowedLateness = -1ms, want a whole number of milliseconds from 0s to 2505360h0m0s"},
 		{name: "fractional lateness", cfg: gmv.Config{Windows: ok, AllowedLateness: time.Microsecond}, want: "AllowedLateness = 1µs, want a whole number of milliseconds from 0s to 2505360h0m0s"},
 		{name: "endless lateness", cfg: gmv.Config{Windows: ok, AllowedLateness: 2505361 * time.Hour}, want: "AllowedLateness = 2505361h0m0s, want a whole number of milliseconds from 0s to 2505360h0m0s"},
@@ -177,6 +178,17 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
+// Validate finds what is wrong whatever the input is, and leaves the rest.
+func TestValidate(t *testing.T) {
+	if err := (gmv.Config{}).Validate(); err != nil {
+		t.Errorf("the zero Config: %v", err)
+	}
+	err := gmv.Config{Windows: windowfns.Tumbling{Size: -1}, AllowedLateness: time.Minute}.Validate()
+	if want := "windowfns.Tumbling: Size = -1ns, want a positive whole number of milliseconds"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func windowed(fn *window.Fn) func(beam.Scope, beam.PCollection) beam.PCollection {
 	return func(s beam.Scope, col beam.PCollection) beam.PCollection { return beam.WindowInto(s, fn, col) }
 }
@@ -196,7 +208,7 @@ func TestInvalidInput(t *testing.T) {
 		_, _, _, err = gmv.TryPerKey(s, cfg, entryOf, col)
 		return err
 	}
-	if err := try(s, beam.PCollection{}); err == nil || err.Error() != "gmv.PerKey: invalid input, want a PCollection" {
+	if err := try(s, beam.PCollection{}); err == nil || err.Error() != "gmv.PerKey: invalid scope or input, want both from one pipeline" {
 		t.Errorf("no input: %v", err)
 	}
 	if err := try(beam.Scope{}, beam.Create(s, sale{})); err == nil || strings.HasPrefix(err.Error(), "panic") {

@@ -2,13 +2,17 @@ package gmv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/intake"
 	"tidemark/internal/tally"
 	"tidemark/transforms/aggregate"
 )
@@ -94,10 +98,10 @@ func PerKey(s beam.Scope, cfg Config, entryOf any, col beam.PCollection) (rows, 
 
 // TryPerKey is [PerKey] with the construction error returned.
 func TryPerKey(s beam.Scope, cfg Config, entryOf any, col beam.PCollection) (rows, overflows, late beam.PCollection, err error) {
-	s = s.Scope("gmv.PerKey")
-	if err := checkEntryOf(entryOf, cfg.Watermarked, col); err != nil {
+	if err := checkEntryOf(entryOf, cfg.Watermarked, s, col); err != nil {
 		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gmv.PerKey: %w", err)
 	}
+	s = s.Scope("gmv.PerKey")
 	agg := &aggregator{EntryOf: beam.EncodedFunc{Fn: reflectx.MakeFunc(entryOf)}}
 	rows, unshown, late, err := aggregate.TryPerKey(s, cfg, agg, col)
 	if err != nil {
@@ -106,27 +110,37 @@ func TryPerKey(s beam.Scope, cfg Config, entryOf any, col beam.PCollection) (row
 	return rows, beam.ParDo(s, &overflowFn{}, unshown), late, nil
 }
 
-func checkEntryOf(entryOf any, watermarked bool, col beam.PCollection) error {
-	if !col.IsValid() {
-		return fmt.Errorf("invalid input, want a PCollection")
-	}
-	t := col.Type().Type()
-	if watermarked && len(col.Type().Components()) == 2 {
-		t = col.Type().Components()[1].Type()
+// closure matches the names that the compiler gives to functions without one.
+var closure = regexp.MustCompile(`\.func\d+(\.\d+)*$|-fm$|\[\.\.\.\]`)
+
+func checkEntryOf(entryOf any, watermarked bool, s beam.Scope, col beam.PCollection) error {
+	t, err := intake.ElementType(s, watermarked, col)
+	if err != nil {
+		return err
 	}
 	got := reflect.TypeOf(entryOf)
 	want := reflect.FuncOf([]reflect.Type{t}, []reflect.Type{reflect.TypeFor[Entry]()}, false)
 	if got != want {
 		return fmt.Errorf("entryOf = %v, want %v", got, want)
 	}
+	if reflect.ValueOf(entryOf).IsNil() {
+		return errors.New("entryOf = nil, want a function")
+	}
+	if name := reflectx.FunctionName(entryOf); closure.MatchString(name) {
+		return fmt.Errorf("entryOf = %s, want a named function at package level, registered with register.Function1x1: workers find it by its name", name)
+	}
 	return nil
 }
 
 // overflowFn turns totals that were not let through into reports.
-type overflowFn struct{}
+type overflowFn struct {
+	tally *tally.Tally
+}
 
-func (*overflowFn) ProcessElement(ctx context.Context, in aggregate.Unshown, emit func(Overflow)) error {
-	tally.Current().Inc(ctx, tally.Overflowed, 1)
+func (f *overflowFn) Setup() { f.tally = tally.Current() }
+
+func (f *overflowFn) ProcessElement(ctx context.Context, in aggregate.Unshown, emit func(Overflow)) error {
+	f.tally.Inc(ctx, tally.Overflowed, 1)
 	t, err := readTotal(in.Total)
 	if err != nil {
 		return err
@@ -135,6 +149,7 @@ func (*overflowFn) ProcessElement(ctx context.Context, in aggregate.Unshown, emi
 	if err != nil {
 		return err
 	}
+	f.tally.Blame("total of key " + strconv.Quote(key) + ": " + in.Reason)
 	emit(Overflow{
 		Key: key, Currency: currency, StartMs: in.StartMs, EndMs: in.EndMs, Pane: string(in.Pane),
 		Total: t.exact(), Count: t.count, Reason: in.Reason,

@@ -189,8 +189,10 @@ func TestRenderErrors(t *testing.T) {
 			t.Errorf("no error for %+v", r)
 		}
 	}
+	report := &overflowFn{}
+	report.Setup()
 	for _, u := range []aggregate.Unshown{{Key: key}, {Total: acc}} {
-		if err := (&overflowFn{}).ProcessElement(t.Context(), u, func(Overflow) {}); err == nil {
+		if err := report.ProcessElement(t.Context(), u, func(Overflow) {}); err == nil {
 			t.Errorf("no error for %+v", u)
 		}
 	}
