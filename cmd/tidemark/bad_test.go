@@ -71,6 +71,11 @@ type badLine struct {
 	RawBase64 string `json:"raw_base64,omitempty"`
 }
 
+// example is what is said of bad records without --bad_output: the first of them.
+func example(what string) string {
+	return "tidemark: not understood, or outside int64: " + what + "; --bad_output FILE takes them all, with reasons\n"
+}
+
 // TestBadRecords has each kind of bad record between two good ones.
 func TestBadRecords(t *testing.T) {
 	const good = `{"key":"acme","time":0,"amount":"0.01","currency":"USD"}`
@@ -96,7 +101,7 @@ func TestBadRecords(t *testing.T) {
 	row := fmt.Sprintf(`{"key":"acme","currency":"USD","window_start":"1970-01-01T00:00:00Z","window_end":"1970-01-01T01:00:00Z","pane":"ON_TIME","revision":0,`+
 		`"sum":%d,"previous_sum":null,"count":%d,"previous_count":null,"max_event_time":"1970-01-01T00:00:00Z"}`+"\n", n, n)
 
-	if got, want := tidemark(t, dir, "", args...), (result{exitBad, row, summary}); got != want {
+	if got, want := tidemark(t, dir, "", args...), (result{exitBad, row, example("in.ndjson, position 2: "+badRecords[0].reason) + summary}); got != want {
 		t.Errorf("without --bad_output: got %+v\nwant %+v", got, want)
 	}
 	got := tidemark(t, dir, "", append(args, "--bad_output", "bad.ndjson")...)
@@ -198,7 +203,8 @@ func TestOverflow(t *testing.T) {
 	in := order("acme", "08:00:00", 9223372036854775807) + order("acme", "08:10:00", 1) + order("zeta", "08:00:00", 1)
 	const summary = "read=3 bad=0 assigned=3 added=3 late=0 overflowed=1\n"
 	r := tidemark(t, t.TempDir(), in, "gmv", "--input", "-", "--window", "1h")
-	if want := (result{exitBad, hourRow("zeta", 8, 1, 1, "08:00:00"), summary}); r != want {
+	said := example(`total of key "acme": overflow: the sum 9223372036854775808 is outside int64, -9223372036854775808 to 9223372036854775807`)
+	if want := (result{exitBad, hourRow("zeta", 8, 1, 1, "08:00:00"), said + summary}); r != want {
 		t.Errorf("got %+v\nwant %+v", r, want)
 	}
 	dir := t.TempDir()

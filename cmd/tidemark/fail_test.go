@@ -114,7 +114,8 @@ func pipe(t *testing.T, dir, in string, between func() error, args ...string) re
 // TestNamedPipe reads an input that can be read once only.
 func TestNamedPipe(t *testing.T) {
 	r := pipe(t, t.TempDir(), order("acme", "08:00:00", 1)+"{}", func() error { return nil })
-	want := result{exitBad, hourRow("acme", 8, 1, 1, "08:00:00"), "read=2 bad=1 assigned=1 added=1 late=0\n"}
+	said := example(`in.ndjson, position 2: field "key": missing, want a string or a number`)
+	want := result{exitBad, hourRow("acme", 8, 1, 1, "08:00:00"), said + "read=2 bad=1 assigned=1 added=1 late=0\n"}
 	if r != want {
 		t.Errorf("got %+v\nwant %+v", r, want)
 	}

@@ -71,16 +71,22 @@ func newCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// finish runs cmd to its end. Whatever happens, there is no stack trace and no
-// temporary file stays behind.
-func finish(t *testing.T, cmd *exec.Cmd) result {
+// finish runs cmd to its end; once it has been started, it calls running.
+// Whatever happens, there is no stack trace and no temporary file stays behind.
+func finish(t *testing.T, cmd *exec.Cmd, running ...func()) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	if cmd.Stdout == nil {
 		cmd.Stdout = &stdout
 	}
 	cmd.Stderr = &stderr
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range running {
+		f()
+	}
+	err := cmd.Wait()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}

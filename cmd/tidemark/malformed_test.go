@@ -95,7 +95,7 @@ func TestMalformedEvents(t *testing.T) {
 		`"sum":1,"previous_sum":null,"count":1,"previous_count":null,"max_event_time":"1970-01-01T00:00:01Z"}` + "\n" +
 		`{"key":"a","window_start":"1970-01-01T00:00:04Z","window_end":"1970-01-01T00:00:05Z","pane":"ON_TIME","revision":0,` +
 		`"sum":64,"previous_sum":null,"count":1,"previous_count":null,"max_event_time":"1970-01-01T00:00:04Z"}` + "\n"
-	if want := (result{exitBad, rows, "read=8 bad=6 assigned=2 added=2 late=0\n"}); r != want {
+	if want := (result{exitBad, rows, example("script, step 2: null, want a JSON object") + "read=8 bad=6 assigned=2 added=2 late=0\n"}); r != want {
 		t.Errorf("got  %+v\nwant %+v", r, want)
 	}
 

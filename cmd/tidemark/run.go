@@ -115,7 +115,7 @@ func (r *runFlags) check(isTimeline bool) error {
 	default:
 		return usagef("--log_level = %q, want error, warn, info or debug", r.logLevel)
 	}
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	slog.SetDefault(slog.New(quietHandler{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})}))
 	beamlog.LogLevel = r.logLevel
 
 	for _, name := range []string{"async", "execute_async", "dry_run", "worker"} {
@@ -135,6 +135,17 @@ func (r *runFlags) check(isTimeline bool) error {
 		return usagef("--runner %s without --environment_type LOOPBACK: outputs of this version are written by workers inside this process", runner)
 	}
 	return nil
+}
+
+// quietHandler drops what Beam's worker logs now and then, as an error, when the
+// runner takes down its connection at the end of a job that went well.
+type quietHandler struct{ slog.Handler }
+
+func (h quietHandler) Handle(ctx context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "StateChannel[") && strings.Contains(r.Message, "context canceled") {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
 }
 
 func (r *runFlags) shardsFor(isTimeline bool) (int, error) {

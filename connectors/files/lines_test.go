@@ -42,7 +42,8 @@ func cutUp(text string, off int64, limit int) []piece {
 func drain(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, r *lineReader, end error) []piece {
+}, r *lineReader, end error,
+) []piece {
 	t.Helper()
 	var pieces []piece
 	for {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
@@ -165,6 +166,24 @@ func TestWritePanics(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// Prism would wait actively for a step that has no output which another step
+// takes; see Write.
+func TestWriteHasConsumer(t *testing.T) {
+	p, s := beam.NewPipelineWithRoot()
+	Write(s, "x", beam.Create(s, []byte("a")))
+	edges, _, err := p.Build()
+	must(t, err)
+	last := edges[len(edges)-1]
+	if last.Op != graph.CoGBK || last.Input[0].From.Type().String() != "KV<int64,int64>" {
+		t.Errorf("the last step is %v, want a GroupByKey of KV<int64,int64>", last)
+	}
+	for _, e := range edges {
+		if e.Op == graph.ParDo && len(e.Output) == 0 {
+			t.Errorf("%v has no output", e)
+		}
 	}
 }
 
