@@ -21,14 +21,16 @@ import (
 	"tidemark/windowfns"
 )
 
-// errRunner is what a job ends with when Prism has failed for want of CPU time.
-var errRunner = errors.New(`job job-001 failed:
-panic in stage.Execute bundle processing goroutine: runtime error: invalid memory address or nil pointer dereference, stage: &{ID:stage-003 transforms:[e12] primaryInput: outputs:[] sideInputs:[] internalCols:[] envID: finalize:false stateful:false onWindowExpiration:{} hasTimers:[] processingTimeTimers:map[] stateTypeLen:map[] exe:<nil> inputTransformID: inputInfo:{} desc:<nil> sides:[] prepareSides:<nil> SinkToPCollection:map[] OutputsToCoders:map[] baseProgTick:{}},stackTrace:
+// starved is what a job ends with when Prism has failed for want of CPU time.
+const starved = `job job-001 failed:
+panic in stage.Execute bundle processing goroutine: runtime error: invalid memory address or nil pointer dereference, stage: &{ID:stage-003 transforms:[e12]},stackTrace:
 goroutine 301 [running]:
 runtime/debug.Stack()
 github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism/internal/worker.(*W).NextInst(...)
 github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism/internal/worker.(*B).Progress(0x1b2a3c)
-`)
+`
+
+var errRunner = errors.New(starved)
 
 // attempts runs a job whose first attempts do all the work, rows and all, and
 // then fail with fault. Its outputs are standard output, and bad.ndjson in dir.

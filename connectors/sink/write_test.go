@@ -177,7 +177,7 @@ func TestWriteHasConsumer(t *testing.T) {
 	edges, _, err := p.Build()
 	must(t, err)
 	last := edges[len(edges)-1]
-	if last.Op != graph.CoGBK || last.Input[0].From.Type().String() != "KV<int64,int64>" {
+	if last.Op != graph.CoGBK || fmt.Sprint(last.Input[0].From.Type()) != "KV<int64,int64>" {
 		t.Errorf("the last step is %v, want a GroupByKey of KV<int64,int64>", last)
 	}
 	for _, e := range edges {

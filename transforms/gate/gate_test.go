@@ -156,7 +156,7 @@ func TestRule(t *testing.T) {
 						cfg.Retention = 50 * ms
 					}
 					var s script
-					s.random(uint64(i), cfg, 40)
+					s.random(uint64(i), cfg, 30)
 					s.check(t, cfg, func(sc beam.Scope) beam.PCollection {
 						if marked {
 							return beam.ParDo(sc, withMark, s.tl.Create(sc))
@@ -183,7 +183,7 @@ func TestInputWindows(t *testing.T) {
 		for _, marked := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v/lateness=%v/marked=%v", c.fn, c.lateness, marked), func(t *testing.T) {
 				var s script
-				s.random(11, gate.Config{Windows: c.fn, AllowedLateness: c.lateness, Watermarked: marked}, 40)
+				s.random(11, gate.Config{Windows: c.fn, AllowedLateness: c.lateness, Watermarked: marked}, 30)
 				s.check(t, gate.Config{Watermarked: marked}, func(sc beam.Scope) beam.PCollection {
 					col := s.tl.Create(sc)
 					if marked {

@@ -42,7 +42,7 @@ func TestInputWindows(t *testing.T) {
 			t.Run(fmt.Sprintf("%v/lateness=%v/seed=%d", c.fn, c.lateness, seed), func(t *testing.T) {
 				r := newRandomCase(seed)
 				r.cfg = gmv.Config{Windows: c.fn, AllowedLateness: c.lateness}
-				r.script(25)
+				r.script(20)
 				r.steps = slices.Concat(beforeEpoch(r), r.steps)
 				tl := timeline(r.steps)
 				verify(t, gmv.Config{}, func(s beam.Scope) beam.PCollection {

@@ -65,7 +65,7 @@ func TestLive(t *testing.T) {
 		unmarked  bool
 		starved   bool
 	}{
-		{windows: tumbling, perBundle: 11},
+		{windows: tumbling, perBundle: 25},
 		{windows: tumbling, lateness: 2 * time.Second, perBundle: 100},
 		{windows: tumbling, lateness: 2 * time.Second, perBundle: 100, starved: true},
 		{windows: tumbling, lateness: 2 * time.Second, perBundle: 250, unmarked: true},
@@ -76,7 +76,7 @@ func TestLive(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%v/lateness=%v/bundle=%d/unmarked=%v/starved=%v", c.windows, c.lateness, c.perBundle, c.unmarked, c.starved)
 		t.Run(name, func(t *testing.T) {
-			n := 5000
+			n := 4000
 			if c.starved {
 				n = 1500
 				starve(t)
