@@ -210,16 +210,16 @@ func TestTimeZero(t *testing.T) {
 	}
 }
 
-// TestLogs checks that nothing is logged on standard output, and nothing behind
-// the summary.
+// TestLogs checks that nothing is logged on standard output, nothing at all where
+// nothing is wrong, and nothing behind the summary.
 func TestLogs(t *testing.T) {
-	in := order("acme", "08:00:00", 1)
+	const summary = "read=1 bad=0 assigned=1 added=1 late=0\n"
 	for _, level := range []string{"error", "warn", "info", "debug"} {
-		r := succeed(t, t.TempDir(), in, "gmv", "--input", "-", "--window", "1h", "--log_level", level)
-		if want := hourRow("acme", 8, 1, 1, "08:00:00"); r.stdout != want {
-			t.Errorf("%s: standard output %q, want %q", level, r.stdout, want)
+		r := tidemark(t, t.TempDir(), order("acme", "08:00:00", 1), "gmv", "--input", "-", "--window", "1h", "--log_level", level)
+		if want := hourRow("acme", 8, 1, 1, "08:00:00"); r.status != exitOK || r.stdout != want {
+			t.Errorf("%s: status %d, standard output %q, want 0 and %q", level, r.status, r.stdout, want)
 		}
-		if quiet := level == "error" || level == "warn"; quiet != (strings.Count(r.stderr, "\n") == 1) {
+		if quiet := level == "error" || level == "warn"; quiet != (r.stderr == summary) || !strings.HasSuffix(r.stderr, summary) {
 			t.Errorf("%s: standard error\n%s", level, r.stderr)
 		}
 	}

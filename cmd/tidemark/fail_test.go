@@ -31,7 +31,7 @@ func TestJobFails(t *testing.T) {
 		if r.status != exitFailed || r.stdout != "" {
 			t.Errorf("%q: status %d, standard output %q, want 1 and nothing", args, r.status, r.stdout)
 		}
-		if !strings.Contains(r.stderr, "tidemark: ") || r.lastLine() == "" || !strings.Contains(r.stderr, "reading in.ndjson: ") {
+		if !strings.HasPrefix(r.lastLine(), "tidemark: reading in.ndjson: ") {
 			t.Errorf("%q: standard error does not say what has failed:\n%s", args, r.stderr)
 		}
 		if strings.Contains(r.stderr, "read=") {
@@ -57,7 +57,7 @@ func TestInputFails(t *testing.T) {
 	cmd := newCommand(t, dir, "gmv", "--input", "-", "--window", "1h", "--output", "rows.ndjson")
 	cmd.Stdin = stdin
 	r := finish(t, cmd)
-	if r.status != exitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "tidemark: spooling -: ") {
+	if r.status != exitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.HasPrefix(r.stderr, "tidemark: spooling -: read /dev/stdin: ") {
 		t.Errorf("%+v, want status 1 and one line", r)
 	}
 	if names := contents(t, dir); len(names) > 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"regexp"
 	"strings"
 
 	"tidemark/connectors/files"
@@ -57,6 +58,15 @@ func (g *gmvFlags) define(fs *flagSet) {
 	g.runFlags.define(fs)
 }
 
+// fieldName is the name of a field of records.Fields at the start of an error.
+var fieldName = regexp.MustCompile(`^([A-Za-z]+)(\[\d+\])?`)
+
+// fieldFlags are the flags that set the fields.
+var fieldFlags = map[string]string{
+	"Key": "--key_field", "Time": "--time_field", "TimeUnit": "--time_unit",
+	"Amount": "--amount_field", "AmountScale": "--amount_scale", "Currency": "--currency_field",
+}
+
 func runGMV(ctx context.Context, args []string) error {
 	fs := newFlagSet("gmv", gmvUsage)
 	var g gmvFlags
@@ -69,7 +79,11 @@ func runGMV(ctx context.Context, args []string) error {
 	p := pipelines.GMV{MaxRecordBytes: g.maxBytes, Fields: g.fields}
 	p.Fields.Key = strings.Split(g.key, ",")
 	if err := p.Fields.Validate(); err != nil {
-		return usageError{err}
+		at := fieldName.FindStringSubmatch(err.Error())
+		return usagef("%s%s", fieldFlags[at[1]], err.Error()[len(at[0]):])
+	}
+	if fs.given("currency_field") && p.Fields.Currency == "" {
+		return usagef("--currency_field is empty, want the name of a field: without one, amounts of all currencies are added")
 	}
 	if p.Fields.Amount == "" {
 		return usagef("--amount_field is empty, want the name of a field")

@@ -132,7 +132,8 @@ func spoolOne(f files.File, spooled string, stdin io.Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := io.Copy(out, stdin); err != nil {
+	// Behind a plain Reader, errors of reading name the input, not the copy.
+	if _, err := io.Copy(out, struct{ io.Reader }{stdin}); err != nil {
 		_ = out.Close()
 		return "", err
 	}

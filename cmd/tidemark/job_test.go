@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -62,6 +64,9 @@ func attempts(t *testing.T, dir string, failures int, fault error) (stdout, stde
 	var out, log bytes.Buffer
 	built := 0
 	err = job{outputs: outs, sorted: true, stdout: &out, stderr: &log}.run(t.Context(), func(string) (build, error) {
+		if logs := slog.Default().Handler(); reflect.TypeOf(logs) != reflect.TypeFor[quietHandler]() {
+			t.Errorf("while the job runs, logs go to a %T", logs)
+		}
 		return func(s scope, ids map[string]string) error {
 			built++
 			p.Rows, p.Bad = ids["output"], ids["bad_output"]
@@ -123,6 +128,22 @@ func TestNoRestart(t *testing.T) {
 	}
 	if names := contents(t, dir); len(names) != 1 {
 		t.Errorf("files: %v", names)
+	}
+}
+
+// TestFarewell checks that one message of the worker's is dropped, and no other.
+func TestFarewell(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(quietHandler{slog.NewTextHandler(&b, nil), new(quietState)})
+	log.Error("[SDK] StateChannel[localhost:42851].read bad: rpc error: code = Canceled desc = context canceled")
+	if b.Len() > 0 {
+		t.Errorf("logged: %s", b.String())
+	}
+	log.Error("[SDK] StateChannel[localhost:42851].read bad: rpc error: code = Unavailable")
+	log.Error("context canceled")
+	log.Debug("not at this level")
+	if n := strings.Count(b.String(), "\n"); n != 2 {
+		t.Errorf("logged: %s", b.String())
 	}
 }
 

@@ -65,7 +65,11 @@ func main() {
 		flag.Parse()
 		beam.Init()
 	}
+	// A pipe that nobody reads from any more is an error like any other, after
+	// which temporary files go away.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	err := dispatch(ctx, os.Args[1:])
 	stop()
 	os.Exit(exitStatus(err, os.Stderr))

@@ -58,10 +58,6 @@ func (r result) lastLine() string {
 // counts is the form of the summary.
 var counts = regexp.MustCompile(`^read=\d+ bad=\d+ assigned=\d+ added=\d+ late=\d+$`)
 
-// farewell is what Beam's worker logs now and then, as an error, when the runner
-// takes down its connection at the end of a job that went well.
-var farewell = regexp.MustCompile(`(?m)^time=\S+ level=ERROR msg="\[SDK\] StateChannel\S+read bad: rpc error: code = Canceled desc = context canceled".*\n`)
-
 // newCommand prepares a run in the folder dir.
 func newCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
@@ -90,7 +86,7 @@ func finish(t *testing.T, cmd *exec.Cmd, running ...func()) result {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	r := result{cmd.ProcessState.ExitCode(), stdout.String(), farewell.ReplaceAllString(stderr.String(), "")}
+	r := result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 	for _, trace := range []string{"goroutine ", "panic:", "debug.Stack"} {
 		if strings.Contains(r.stderr, trace) {
 			t.Errorf("standard error holds %q:\n%s", trace, r.stderr)

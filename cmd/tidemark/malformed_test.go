@@ -22,6 +22,7 @@ func TestMalformedTimelines(t *testing.T) {
 		{"null", `null`, "line 1, step 1: not a JSON object, " + steps},
 		{"no field", `{}`, "line 1, step 1: 0 fields, " + steps},
 		{"two fields", `{"watermark": 1, "processing_time": "1s"}`, "line 1, step 1: 2 fields, " + steps},
+		{"a field twice", `{"watermark": 1, "watermark": 2}`, "line 1, step 1: 2 fields, " + steps},
 		{"unknown field", `{"advance": 1}`, `line 1, step 1: field "advance", ` + steps},
 		{"a side of a join", `{"left": {"key": "a", "time": 1}}`, `line 1, step 1: field "left", ` + steps},
 		{"field in capitals", `{"Watermark": 1}`, `line 1, step 1: field "Watermark", ` + steps},

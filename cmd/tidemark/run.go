@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
@@ -104,6 +105,12 @@ func (r *runFlags) define(fs *flagSet) {
 // embedded are the names of the runner that runs in this process.
 var embedded = map[string]bool{"": true, "prism": true, "PrismRunner": true}
 
+// remote are the names of the runners that can have their workers in this process.
+var remote = map[string]bool{
+	"flink": true, "FlinkRunner": true, "spark": true, "SparkRunner": true,
+	"universal": true, "portable": true, "PortableRunner": true,
+}
+
 // check checks the flags of ours and of Beam's that a run depends on.
 func (r *runFlags) check(isTimeline bool) error {
 	var level slog.Level
@@ -115,7 +122,7 @@ func (r *runFlags) check(isTimeline bool) error {
 	default:
 		return usagef("--log_level = %q, want error, warn, info or debug", r.logLevel)
 	}
-	slog.SetDefault(slog.New(quietHandler{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})}))
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 	beamlog.LogLevel = r.logLevel
 
 	for _, name := range []string{"async", "execute_async", "dry_run", "worker"} {
@@ -131,6 +138,10 @@ func (r *runFlags) check(isTimeline bool) error {
 		return usagef("--runner %s cannot run streaming pipelines, want prism, the default", runner)
 	case isTimeline && !embedded[runner]:
 		return usagef("--timeline with --runner %s, want prism, the default: other runners cannot play timelines", runner)
+	case !embedded[runner] && !remote[runner]:
+		return usagef("--runner %s cannot run this command, want prism, flink, spark or portable", runner)
+	case embedded[runner] && *jobopts.Endpoint != "" && !jobopts.IsLoopback():
+		return usagef("--endpoint %s without --environment_type LOOPBACK: outputs of this version are written by workers inside this process", *jobopts.Endpoint)
 	case !embedded[runner] && !jobopts.IsLoopback():
 		return usagef("--runner %s without --environment_type LOOPBACK: outputs of this version are written by workers inside this process", runner)
 	}
@@ -139,10 +150,28 @@ func (r *runFlags) check(isTimeline bool) error {
 
 // quietHandler drops what Beam's worker logs now and then, as an error, when the
 // runner takes down its connection at the end of a job that went well.
-type quietHandler struct{ slog.Handler }
+// Once it is hushed it drops everything.
+type quietHandler struct {
+	slog.Handler
+	state *quietState
+}
+
+type quietState struct {
+	mu     sync.Mutex
+	hushed bool
+}
+
+// hush returns when nothing more can be logged.
+func (h quietHandler) hush() {
+	h.state.mu.Lock()
+	defer h.state.mu.Unlock()
+	h.state.hushed = true
+}
 
 func (h quietHandler) Handle(ctx context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, "StateChannel[") && strings.Contains(r.Message, "context canceled") {
+	h.state.mu.Lock()
+	defer h.state.mu.Unlock()
+	if h.state.hushed || strings.Contains(r.Message, "StateChannel[") && strings.Contains(r.Message, "context canceled") {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
@@ -186,9 +215,11 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 		return err
 	}
 	beam.Init()
+	logs := quietHandler{slog.Default().Handler(), new(quietState)} // of Beam's, which Init has set
+	slog.SetDefault(slog.New(logs))
 
 	// What Prism has to say about an interrupt is of no use to anyone.
-	defer context.AfterFunc(ctx, func() { slog.SetDefault(slog.New(slog.DiscardHandler)) })()
+	defer context.AfterFunc(ctx, logs.hush)()
 	add, err := interruptible(ctx, func() (build, error) { return prepare(dir) })
 	if err != nil {
 		return err
@@ -236,7 +267,7 @@ func (j job) run(ctx context.Context, prepare func(dir string) (build, error)) (
 			return err
 		}
 	}
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runner is still shutting down; the summary comes last
+	logs.hush() // the runner is still shutting down; the summary comes last
 	return j.summarize(counts)
 }
 
@@ -305,15 +336,20 @@ func interruptible(ctx context.Context, f func() (build, error)) (build, error) 
 
 var errInterrupted = errors.New("interrupted; nothing was written")
 
-// stackTrace is where Beam's errors begin to be about Beam.
-var stackTrace = regexp.MustCompile(`(?s)(, stage: .*|\n\s*(stackTrace:|Full error:|goroutine ).*)$`)
+var (
+	// stackTrace is where Beam's errors begin to be about Beam.
+	stackTrace = regexp.MustCompile(`(?s)(, stage: .*|\n\s*(stackTrace:|Full error:|goroutine ).*)$`)
 
-// brief cuts stack traces off errors of Beam.
+	// around is what Beam puts in front of the cause: the plan, and the DoFn.
+	around = regexp.MustCompile(`(?s)^.*caused by:\n\s*|DoFn\[[^\n]*\] failed:\n`)
+)
+
+// brief is the cause of an error of Beam's, without what is around it.
 func brief(err error) error {
 	var usage usageError
 	if errors.As(err, &usage) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	text := stackTrace.ReplaceAllString(err.Error(), "")
+	text := around.ReplaceAllString(stackTrace.ReplaceAllString(err.Error(), ""), "")
 	return errors.New(strings.TrimSpace(text))
 }

@@ -47,3 +47,21 @@ func TestInterrupt(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyReads closes the reading end of standard output, as head does.
+func TestNobodyReads(t *testing.T) {
+	reading, writing, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reading.Close(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = writing.Close() }()
+	cmd := newCommand(t, t.TempDir(), "gmv", "--input", "-", "--window", "1h")
+	cmd.Stdin, cmd.Stdout = strings.NewReader(order("acme", "08:00:00", 1)), writing
+	r := finish(t, cmd)
+	if r.status != exitFailed || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "broken pipe") {
+		t.Errorf("%+v, want status 1 and one line", r)
+	}
+}

@@ -49,7 +49,7 @@ func (l *lineReader) next() (line, error) {
 			return l.take(len(l.rest), len(l.rest)), nil
 		case l.err != nil:
 			return line{}, l.err
-		case len(l.rest) > l.max:
+		case len(l.rest) > l.max+1: // a carriage return may be the last byte
 			return l.skip()
 		}
 		l.fill()
@@ -59,7 +59,7 @@ func (l *lineReader) next() (line, error) {
 // take hands out the first n bytes and drops m.
 func (l *lineReader) take(n, m int) line {
 	ln := line{text: l.rest[:n:n], start: l.off, next: l.off + int64(m)}
-	if n > l.max {
+	if len(bytes.TrimSuffix(l.rest[:n], []byte("\r"))) > l.max {
 		ln.long, ln.text = true, bytes.Clone(l.rest[:keep(l.max)])
 	}
 	l.rest = l.rest[m:]

@@ -28,7 +28,7 @@ func cutUp(text string, off int64, limit int) []piece {
 		if ended {
 			next++
 		}
-		p := piece{line, off, next, len(line) > limit}
+		p := piece{line, off, next, len(strings.TrimSuffix(line, "\r")) > limit}
 		if p.Long {
 			p.Text = line[:min(limit, 1024)]
 		}

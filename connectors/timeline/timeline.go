@@ -83,8 +83,8 @@ func parseStep(ln []byte) (Step, error) {
 	if err := json.Unmarshal(ln, &fields); err != nil || fields == nil {
 		return Step{}, fmt.Errorf("not a JSON object, %s", want)
 	}
-	if len(fields) != 1 {
-		return Step{}, fmt.Errorf("%d fields, %s", len(fields), want)
+	if n := countFields(ln); n != 1 {
+		return Step{}, fmt.Errorf("%d fields, %s", n, want)
 	}
 	for name, value := range fields {
 		switch name {
@@ -107,6 +107,18 @@ func parseStep(ln []byte) (Step, error) {
 		}
 	}
 	panic("unreachable: the object has one field")
+}
+
+// countFields counts the fields of a valid object, also those of one name.
+func countFields(object []byte) (n int) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	_, _ = d.Token() // the brace
+	for ; d.More(); n++ {
+		var value json.RawMessage
+		_, _ = d.Token() // the name
+		_ = d.Decode(&value)
+	}
+	return n
 }
 
 func parseWatermark(value json.RawMessage) (int64, error) {

@@ -104,6 +104,7 @@ func TestParseMalformed(t *testing.T) {
 		{`{}`, `line 1, step 1: 0 fields` + steps},
 		{`{"event": {}, "watermark": 1}`, `line 1, step 1: 2 fields` + steps},
 		{`{"event": {}, "note": "first"}`, `line 1, step 1: 2 fields` + steps},
+		{`{"watermark": 1, "watermark": 2}`, `line 1, step 1: 2 fields` + steps},
 		{`{"note": "first"}`, `line 1, step 1: field "note"` + steps},
 		{`{"EVENT": {}}`, `line 1, step 1: field "EVENT"` + steps},
 		{`{"` + long + `": {}}`, `line 1, step 1: field "` + long[:64] + `"` + steps},

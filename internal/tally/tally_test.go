@@ -85,3 +85,19 @@ func TestCounters(t *testing.T) {
 		t.Errorf("%d in the process and counters %v, want 42 late", counts.Get(tally.Late), got)
 	}
 }
+
+// TestExample checks that the first note is kept, for each run.
+func TestExample(t *testing.T) {
+	counts := tally.Start()
+	if got := counts.Example(); got != "" {
+		t.Errorf("%q before anything", got)
+	}
+	counts.Blame("line 3")
+	counts.Blame("line 1")
+	if got := counts.Example(); got != "line 3" {
+		t.Errorf("%q, want the first", got)
+	}
+	if got := tally.Start().Example(); got != "" {
+		t.Errorf("%q in the next run", got)
+	}
+}
