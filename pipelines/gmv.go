@@ -2,8 +2,8 @@ package pipelines
 
 import (
 	"context"
-	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -26,6 +26,13 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[played]())
 }
 
+// Outlet is where the lines of an output go: the id of a sink ([sink.Write]) and
+// how they are written. Without an id they are counted and not written.
+type Outlet struct {
+	ID     string
+	Format rows.Format
+}
+
 // GMV says what a GMV pipeline reads, computes and writes.
 type GMV struct {
 	// Config sets the windows. Watermarked is set as the source needs it.
@@ -35,47 +42,66 @@ type GMV struct {
 	Fields         records.Fields
 	MaxRecordBytes int
 
-	// The input is Files, or Timeline where Script names one: that is what its
+	// The input is Files, read in batch or, where Stream is not nil, as
+	// a stream; or it is Timeline where Script names one: that is what its
 	// records call their source.
 	Files    []files.File
+	Stream   *Stream
 	Timeline []timeline.Step
 	Script   string
 
-	// Ids of the sinks that take the lines of the outputs ([sink.Write]); an
-	// output without one is counted and not written.
-	Rows, Late, Bad string
+	Rows, Late, Bad Outlet
+}
+
+// Stream is how files and pipes are read as a stream; see [files.StreamConfig].
+type Stream struct {
+	MaxOutOfOrderness time.Duration
+	FutureLimit       time.Duration
 }
 
 // Build adds the pipeline to s.
 func (g GMV) Build(s beam.Scope) error {
 	cfg := g.Config
-	var in, bad beam.PCollection
-	switch {
-	case g.Script != "":
-		var err error
-		if in, bad, err = g.play(s); err != nil {
-			return err
-		}
-	default:
-		cfg.Watermarked = true
-		in, bad = files.Read(s, files.Config{Fields: g.Fields, MaxRecordBytes: g.MaxRecordBytes}, g.Files)
+	in, bad, err := g.read(s)
+	if err != nil {
+		return err
 	}
+	cfg.Watermarked = g.Script == ""
 	totals, overflows, late, err := gmv.TryPerKey(s, cfg, entryOf, in)
 	if err != nil {
 		return err
 	}
 	currency := g.Fields.Currency != ""
-	if g.Rows != "" {
-		sink.Write(s.Scope("rows"), g.Rows, rows.GMVLines(s.Scope("rows"), currency, totals))
+	if o := g.Rows; o.ID != "" {
+		s := s.Scope("rows")
+		sink.Write(s, o.ID, rows.GMVLines(s, o.Format, currency, totals))
 	}
-	if g.Late != "" {
-		sink.Write(s.Scope("late"), g.Late, rows.LateLines(s.Scope("late"), late))
+	if o := g.Late; o.ID != "" {
+		s := s.Scope("late")
+		sink.Write(s, o.ID, rows.LateLines(s, o.Format, late))
 	}
-	if g.Bad != "" {
-		refused := rows.OverflowLines(s.Scope("overflow"), currency, overflows)
-		sink.Write(s.Scope("bad"), g.Bad, beam.Flatten(s.Scope("bad"), rows.BadLines(s.Scope("bad"), bad), refused))
+	if o := g.Bad; o.ID != "" {
+		s := s.Scope("bad")
+		refused := rows.OverflowLines(s.Scope("overflow"), o.Format, currency, overflows)
+		sink.Write(s, o.ID, beam.Flatten(s, rows.BadLines(s, o.Format, bad), refused))
 	}
 	return nil
+}
+
+// read adds the source.
+func (g GMV) read(s beam.Scope) (in, bad beam.PCollection, err error) {
+	cfg := files.Config{Fields: g.Fields, MaxRecordBytes: g.MaxRecordBytes}
+	switch {
+	case g.Script != "":
+		return g.play(s)
+	case g.Stream != nil:
+		in, bad = files.Stream(s, files.StreamConfig{
+			Config: cfg, MaxOutOfOrderness: g.Stream.MaxOutOfOrderness, FutureLimit: g.Stream.FutureLimit,
+		}, g.Files)
+	default:
+		in, bad = files.Read(s, cfg, g.Files)
+	}
+	return in, bad, nil
 }
 
 func entryOf(r files.Record) gmv.Entry {
@@ -128,7 +154,7 @@ func (g GMV) play(s beam.Scope) (in, bad beam.PCollection, err error) {
 func (g GMV) event(dec *records.Decoder, st timeline.Step) (int64, played) {
 	p := played{Record: files.Record{Source: g.Script, Position: int64(st.Number), Raw: st.Event}}
 	if len(st.Event) > g.MaxRecordBytes {
-		p.Reason = fmt.Sprintf("longer than %d bytes, the limit on records", g.MaxRecordBytes)
+		p.Reason = files.TooLong(g.MaxRecordBytes)
 		p.Record.Raw = st.Event[:min(len(st.Event), 1<<10)]
 		return 0, p
 	}
@@ -156,6 +182,6 @@ func (f *sortPlayedFn) ProcessElement(ctx context.Context, p played, in func(fil
 	}
 	f.tally.Inc(ctx, tally.Bad, 1)
 	r := p.Record
-	f.tally.Blame(fmt.Sprintf("%s, step %d: %s", r.Source, r.Position, p.Reason))
+	f.tally.Blame("%s, step %d: %s", r.Source, r.Position, p.Reason)
 	bad(files.Bad{Source: r.Source, Position: r.Position, Raw: r.Raw, Reason: p.Reason})
 }

@@ -1,8 +1,8 @@
 package pipelines
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -25,14 +25,14 @@ type outcome struct {
 // run runs g, as the command line does.
 func run(t *testing.T, g GMV) outcome {
 	t.Helper()
-	g.Rows, g.Late, g.Bad = "rows", "late", "bad"
+	g.Rows, g.Late, g.Bad = Outlet{ID: "rows"}, Outlet{ID: "late"}, Outlet{ID: "bad"}
 	if g.MaxRecordBytes == 0 {
 		g.MaxRecordBytes = 1 << 20
 	}
 	spools := map[string]*sink.Spool{}
 	var out outcome
 	streamtest.Run(t, func(s beam.Scope) {
-		for _, id := range []string{g.Rows, g.Late, g.Bad} {
+		for _, id := range []string{g.Rows.ID, g.Late.ID, g.Bad.ID} {
 			sink.Forget(id) // of an attempt that the runner has failed
 			spools[id] = sink.NewSpool(t.TempDir(), g.Script == "")
 			sink.Open(id, spools[id])
@@ -42,17 +42,14 @@ func run(t *testing.T, g GMV) outcome {
 			t.Fatal(err)
 		}
 	})
-	for id, lines := range map[string]*[]string{g.Rows: &out.rows, g.Late: &out.late, g.Bad: &out.bad} {
+	for id, lines := range map[string]*[]string{g.Rows.ID: &out.rows, g.Late.ID: &out.late, g.Bad.ID: &out.bad} {
 		sink.Forget(id)
-		var b bytes.Buffer
-		if err := spools[id].Release(&b); err != nil {
+		err := spools[id].Each(func(line []byte) error {
+			*lines = append(*lines, string(line))
+			return nil
+		})
+		if err := errors.Join(err, spools[id].Close()); err != nil {
 			t.Fatal(err)
-		}
-		if err := spools[id].Close(); err != nil {
-			t.Fatal(err)
-		}
-		if b.Len() > 0 {
-			*lines = strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 		}
 	}
 	return out

@@ -96,6 +96,9 @@ func runGMV(ctx context.Context, args []string) error {
 		return err
 	}
 	p.Config.Windows, p.Config.AllowedLateness = fn, g.lateness
+	if err := g.inputFlags.check(fs); err != nil {
+		return err
+	}
 	if err := g.runFlags.check(g.timeline != ""); err != nil {
 		return err
 	}
@@ -107,19 +110,21 @@ func runGMV(ctx context.Context, args []string) error {
 		return err
 	}
 	p.Timeline, p.Script = in.steps, in.name
-	outs, err := g.outputFlags.resolve(append(files.Paths(in.files), in.name))
+	outs, err := g.outputFlags.resolve(append(files.Paths(in.files), in.name), p.Fields.Currency != "")
 	if err != nil {
 		return err
 	}
 
-	job := job{runFlags: g.runFlags, outputs: outs, sorted: g.timeline == "", stdout: os.Stdout, stderr: os.Stderr}
+	job := job{runFlags: g.runFlags, outlets: outlets{list: outs, how: g.release(in), stdout: os.Stdout}, stderr: os.Stderr}
 	return job.run(ctx, func(dir string) (build, error) {
-		// The input must be there for a second attempt.
-		if p.Files, err = in.spool(dir, os.Stdin); err != nil {
-			return nil, err
+		if g.stream {
+			p.Stream = &pipelines.Stream{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
+			p.Files = in.open(os.Stdin)
+		} else if p.Files, err = in.spool(dir, os.Stdin); err != nil {
+			return nil, err // the input must be there for a second attempt
 		}
-		return func(s scope, ids map[string]string) error {
-			p.Rows, p.Late, p.Bad = ids["output"], ids["late_output"], ids["bad_output"]
+		return func(s scope, to *outlets) error {
+			p.Rows, p.Late, p.Bad = to.outlet("output"), to.outlet("late_output"), to.outlet("bad_output")
 			return p.Build(s)
 		}, nil
 	})

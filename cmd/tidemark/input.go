@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"tidemark/connectors/files"
 	"tidemark/connectors/timeline"
@@ -16,16 +16,69 @@ import (
 // inputFlags are the flags that say where records come from.
 type inputFlags struct {
 	input    string
+	format   string
 	timeline string
+
+	stream      bool
+	outOfOrder  time.Duration
+	idleTimeout time.Duration
+	futureLimit time.Duration
 }
+
+// defaultFutureLimit is far enough for clocks of the wrong time zone.
+const defaultFutureLimit = 24 * time.Hour
 
 func (f *inputFlags) define(fs *flagSet) {
 	fs.section("Input: one of --input and --timeline", func() {
-		fs.StringVar(&f.input, "input", "", "`FILE` of newline-delimited JSON (.ndjson), or - for standard input; read to its end, so that nothing in it is late")
+		fs.StringVar(&f.input, "input", "", "`FILE` or pattern, such as 'day/*.csv.gz': .ndjson, or .csv with a header, each also .gz; or - for standard input.\nRead to its end, so that nothing in it is late, unless --stream is given")
+	})
+	fs.section("", func() {
+		fs.StringVar(&f.format, "input_format", "", "`ndjson|csv`: what the input holds, where its name does not say so (default of standard input: ndjson)")
 	})
 	fs.section("", func() {
 		fs.StringVar(&f.timeline, "timeline", "", "`FILE` with a script of events and watermarks, played step by step on the embedded runner")
 	})
+	fs.section("Streams", func() {
+		fs.BoolVar(&f.stream, "stream", false, "read the input as a stream, in order, with a watermark: records can be late, and rows come while it goes on")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&f.outOfOrder, "max_out_of_orderness", 0, "event `time`: the watermark is the latest event time so far less this; default 0s")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&f.idleTimeout, "idle_timeout", 0, "processing `time`: of several inputs, one that is silent for so long stops holding the watermark back; 0 is never (default).\nA single input is not moved on by it: its watermark stays where it is")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&f.futureLimit, "future_limit", defaultFutureLimit, "`time`: a record further ahead of the clock is bad, so that it cannot make everyone else late; 0 is off")
+	})
+}
+
+// check checks the flags that make sense only together.
+func (f *inputFlags) check(fs *flagSet) error {
+	for _, name := range []string{"max_out_of_orderness", "idle_timeout", "future_limit", "drain"} {
+		if fs.given(name) && !f.stream {
+			return usagef("--%s without --stream, want both: it is about streams", name)
+		}
+	}
+	if f.stream && f.timeline != "" {
+		return usagef("--stream with --timeline, want one of them: a timeline has its own watermarks")
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"max_out_of_orderness", f.outOfOrder}, {"idle_timeout", f.idleTimeout}, {"future_limit", f.futureLimit}} {
+		if d.value < 0 || d.value%time.Millisecond != 0 {
+			return usagef("--%s = %v, want a whole number of milliseconds, 0s or more", d.name, d.value)
+		}
+	}
+	switch files.Format(f.format) {
+	case "", files.NDJSON, files.CSV:
+	default:
+		return usagef("--input_format = %q, want ndjson or csv", f.format)
+	}
+	if f.format != "" && f.timeline != "" {
+		return usagef("--input_format with --timeline, want it with --input")
+	}
+	return nil
 }
 
 // stdinName is what records of standard input call their source.
@@ -49,44 +102,34 @@ func (f *inputFlags) resolve() (input, error) {
 	case f.input == "":
 		return input{}, usagef("no input, want --input FILE, --input - or --timeline FILE")
 	case f.input == stdinName:
-		return input{files: []files.File{{Name: stdinName}}}, nil
+		return input{files: []files.File{{Name: stdinName, Format: files.Format(f.format)}}}, nil
 	}
 	if scheme, _, ok := strings.Cut(f.input, "://"); ok {
-		return input{}, usagef("--input %s: unknown scheme %q, want a .ndjson file or -", f.input, scheme)
+		return input{}, usagef("--input %s: unknown scheme %q, want a file, a pattern or -", f.input, scheme)
 	}
-	if err := checkReadable(f.input); err != nil {
+	found, err := files.Glob(f.input, files.Format(f.format))
+	if err != nil {
 		return input{}, usagef("--input %w", err)
 	}
-	switch ext := filepath.Ext(f.input); ext {
-	case ".ndjson", ".jsonl", ".json", "":
-	default:
-		return input{}, usagef("--input %s: files of kind %q are not known, want .ndjson", f.input, ext)
-	}
-	return input{files: []files.File{{Path: f.input, Name: f.input}}}, nil
+	return input{files: found}, nil
 }
 
-func checkReadable(path string) error {
-	info, err := os.Stat(path)
+// release says when the rows of an input leave the run.
+func (f *inputFlags) release(in input) release {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file", path)
-	case err != nil:
-		return err
-	case info.IsDir():
-		return fmt.Errorf("%s: is a directory, want a file", path)
+	case f.timeline != "":
+		return played
+	case !f.stream:
+		return whole
+	case slices.ContainsFunc(in.files, func(f files.File) bool { return !f.Regular() }):
+		return live
+	default:
+		return behind
 	}
-	if !info.Mode().IsRegular() {
-		return nil // a pipe can be opened once only
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return in.Close()
 }
 
 func readTimeline(path string) (input, error) {
-	if err := checkReadable(path); err != nil {
+	if err := files.CheckReadable(path); err != nil {
 		return input{}, usagef("--timeline %w", err)
 	}
 	script, err := os.ReadFile(path)
@@ -109,9 +152,44 @@ func (in input) spool(dir string, stdin io.Reader) ([]files.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("spooling %s: %w", f.Name, err)
 		}
-		out = append(out, files.File{Path: path, Name: f.Name})
+		f.Path = path
+		out = append(out, f)
 	}
 	return out, nil
+}
+
+// open returns the files to read as a stream. What can be read only once is read
+// from now on.
+func (in input) open(stdin io.Reader) []files.File {
+	var out []files.File
+	for i, f := range in.files {
+		if !f.Regular() {
+			r := stdin
+			if f.Path != "" {
+				r = &lateOpener{path: f.Path}
+			}
+			f.Pipe = fmt.Sprintf("input-%d", i)
+			files.OpenPipe(f.Pipe, r)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// lateOpener opens a named pipe when it is read: that waits for someone who
+// writes.
+type lateOpener struct {
+	path string
+	in   *os.File
+}
+
+func (o *lateOpener) Read(b []byte) (n int, err error) {
+	if o.in == nil {
+		if o.in, err = os.Open(o.path); err != nil {
+			return 0, err
+		}
+	}
+	return o.in.Read(b)
 }
 
 // spoolOne returns a path under which f can be read again.

@@ -54,7 +54,7 @@ func attempts(t *testing.T, dir string, failures int, fault error) (stdout, stde
 		if err != nil {
 			t.Fatal(err)
 		}
-		outs = append(outs, output{flag, target})
+		outs = append(outs, output{flag: flag, target: target})
 		defer func() { // a process runs one job only
 			for n := range local.Attempts {
 				sink.Forget(fmt.Sprintf("%s-%d", flag, n+1))
@@ -63,13 +63,14 @@ func attempts(t *testing.T, dir string, failures int, fault error) (stdout, stde
 	}
 	var out, log bytes.Buffer
 	built := 0
-	err = job{outputs: outs, sorted: true, stdout: &out, stderr: &log}.run(t.Context(), func(string) (build, error) {
+	j := job{outlets: outlets{list: outs, stdout: &out}, stderr: &log}
+	err = j.run(t.Context(), func(string) (build, error) {
 		if logs := slog.Default().Handler(); reflect.TypeOf(logs) != reflect.TypeFor[quietHandler]() {
 			t.Errorf("while the job runs, logs go to a %T", logs)
 		}
-		return func(s scope, ids map[string]string) error {
+		return func(s scope, to *outlets) error {
 			built++
-			p.Rows, p.Bad = ids["output"], ids["bad_output"]
+			p.Rows, p.Bad = to.outlet("output"), to.outlet("bad_output")
 			if built > failures {
 				return p.Build(s)
 			}

@@ -20,7 +20,7 @@ type usageCase struct {
 //	in.ndjson        an order
 //	link.ndjson      a symbolic link to it
 //	hard.ndjson      a hard link to it
-//	in.csv, in.gz    files of other kinds
+//	in.xml, in.xml.gz files of other kinds
 //	play.ndjson      a timeline
 //	old.ndjson       somebody's file
 //	folder.ndjson/   a folder
@@ -28,7 +28,7 @@ func refuse(t *testing.T, cases []usageCase) {
 	dir := t.TempDir()
 	const step = `{"event": {"key": "a", "time": 1000, "amount_cents": 1}}` + "\n"
 	for name, text := range map[string]string{
-		"in.ndjson": order("a", "08:00:00", 1), "in.csv": "key\n", "in.ndjson.gz": "", "play.ndjson": step, "old.ndjson": "old\n",
+		"in.ndjson": order("a", "08:00:00", 1), "in.xml": "<a/>\n", "in.xml.gz": "", "play.ndjson": step, "old.ndjson": "old\n",
 	} {
 		write(t, dir, name, text)
 	}
@@ -129,10 +129,24 @@ func TestRefusedInputs(t *testing.T) {
 		{"directory with the extension", gmv + "--input folder.ndjson", []string{"--input folder.ndjson: is a directory, want a file"}},
 		{"links in a circle", gmv + "--input loop.ndjson", []string{"--input", "loop.ndjson", "too many"}},
 		{"a link to nothing", gmv + "--input ahead.ndjson", []string{"--input ahead.ndjson: no such file"}},
-		{"unknown extension", gmv + "--input in.csv", []string{"--input in.csv", `kind ".csv"`, "want .ndjson"}},
-		{"compressed", gmv + "--input in.ndjson.gz", []string{"--input in.ndjson.gz", `kind ".gz"`, "want .ndjson"}},
-		{"unknown scheme", gmv + "--input ftp://host/in.ndjson", []string{`unknown scheme "ftp"`, "want a .ndjson file or -"}},
-		{"scheme to come", gmv + "--input tcp://localhost:9", []string{`unknown scheme "tcp"`, "want a .ndjson file or -"}},
+		{"unknown extension", gmv + "--input in.xml", []string{"--input in.xml", `kind ".xml"`, "want .ndjson or .csv"}},
+		{"unknown and compressed", gmv + "--input in.xml.gz", []string{"--input in.xml.gz", `kind ".xml"`, "want .ndjson or .csv"}},
+		{"unknown among others", gmv + "--input in.*", []string{"--input in.xml", `kind ".xml"`, "want .ndjson or .csv"}},
+		{"no match", gmv + "--input gone*.ndjson", []string{"--input gone*.ndjson: no file matches"}},
+		{"only folders match", gmv + "--input folder*", []string{"--input folder*: no file matches"}},
+		{"malformed pattern", gmv + "--input in[.ndjson", []string{"--input in[.ndjson: syntax error in pattern"}},
+		{"unknown format", gmv + "--input - --input_format xml", []string{`--input_format = "xml", want ndjson or csv`}},
+		{"format of a timeline", gmv + "--timeline play.ndjson --input_format csv", []string{"--input_format with --timeline"}},
+		{"a timeline as a stream", gmv + "--timeline play.ndjson --stream", []string{"--stream with --timeline, want one of them"}},
+		{"disorder in batch", gmv + "--input in.ndjson --max_out_of_orderness 1s", []string{"--max_out_of_orderness without --stream"}},
+		{"idleness in batch", gmv + "--input in.ndjson --idle_timeout 1s", []string{"--idle_timeout without --stream"}},
+		{"a future limit in batch", gmv + "--input in.ndjson --future_limit 1s", []string{"--future_limit without --stream"}},
+		{"drain in batch", gmv + "--input in.ndjson --drain", []string{"--drain without --stream"}},
+		{"negative disorder", gmv + "--input in.ndjson --stream --max_out_of_orderness -1s", []string{"--max_out_of_orderness = -1s, want a whole number of milliseconds"}},
+		{"negative idleness", gmv + "--input in.ndjson --stream --idle_timeout -1s", []string{"--idle_timeout = -1s, want a whole number of milliseconds"}},
+		{"fine future limit", gmv + "--input in.ndjson --stream --future_limit 1us", []string{"--future_limit = 1µs, want a whole number of milliseconds"}},
+		{"unknown scheme", gmv + "--input ftp://host/in.ndjson", []string{`unknown scheme "ftp"`, "want a file, a pattern or -"}},
+		{"scheme to come", gmv + "--input tcp://localhost:9", []string{`unknown scheme "tcp"`, "want a file, a pattern or -"}},
 		{"no such timeline", gmv + "--timeline gone.ndjson", []string{"--timeline gone.ndjson: no such file"}},
 		{"timeline is a directory", gmv + "--timeline folder.ndjson", []string{"--timeline folder.ndjson: is a directory, want a file"}},
 	})
@@ -153,7 +167,7 @@ func TestRefusedOutputs(t *testing.T) {
 		cases = append(cases,
 			usageCase{flag + " without a folder", set + "gone/out.ndjson", []string{"--" + flag, `"gone/out.ndjson"`, "no such file or directory"}},
 			usageCase{flag + " is a directory", set + "folder.ndjson", []string{"--" + flag, `"folder.ndjson" is a folder, want a file`}},
-			usageCase{flag + " of unknown extension", set + "out.csv", []string{"--" + flag, `"out.csv" ends in ".csv", want - or a path that ends in .ndjson`}},
+			usageCase{flag + " of unknown extension", set + "out.xml", []string{"--" + flag, `"out.xml" ends in ".xml", want - or a path that ends in .ndjson`}},
 			usageCase{flag + " without extension", set + "out", []string{"--" + flag, `"out" has no extension, want - or a path that ends in .ndjson`}},
 			usageCase{flag + " of unknown scheme", set + "mysql://host/db", []string{"--" + flag, `scheme mysql`, "want - or a path that ends in .ndjson"}},
 			usageCase{flag + " to a device", set + "/dev/full", []string{"--" + flag, `"/dev/full"`, "want - or a path that ends in .ndjson"}},
@@ -170,6 +184,9 @@ func TestRefusedRest(t *testing.T) {
 	const gmv = "gmv --window 1h --input in.ndjson --output old.ndjson "
 	refuse(t, []usageCase{
 		{"unknown command", "gvm", []string{`unknown command "gvm", want one of gmv`}},
+		{"format", gmv + "--format xml", []string{`--format = "xml", want json, pipe or table`}},
+		{"a format for a file", gmv + "--format table", []string{"--format table with --output old.ndjson, want it for standard output"}},
+		{"no place for the currency", "gmv --window 1h --input in.ndjson --format pipe --currency_field c", []string{"--format pipe with --currency_field"}},
 		{"unknown flag", gmv + "--windows 1h", []string{"-windows", "tidemark gmv --help"}},
 		{"stray argument", gmv + "in.ndjson", []string{`unexpected argument "in.ndjson", want flags only`}},
 		{"stray dash", gmv + "-", []string{`unexpected argument "-", want flags only`}},

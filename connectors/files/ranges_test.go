@@ -22,9 +22,9 @@ var fields = records.Fields{Key: []string{"k"}, Time: "t", TimeUnit: "ms", Amoun
 // record is the text of a record with the key k, at 1000 ms.
 func record(k string) string { return fmt.Sprintf(`{"k":%q,"t":1000,"m":5}`, k) }
 
-// item is a line that was read: a record's key, or a bad record's text and
+// seen is a line that was read: a record's key, or a bad record's text and
 // reason.
-type item struct {
+type seen struct {
 	Position int64
 	Key      string
 	Raw      string
@@ -40,19 +40,19 @@ type fataler interface {
 
 // process reads one span as a worker does: until the source stops, with a
 // checkpoint wherever it asks for one.
-func process(t fataler, fn *readFn, file File, s span) (items []item, checkpoints int) {
+func process(t fataler, fn *readFn, file File, s span) (items []seen, checkpoints int) {
 	t.Helper()
 	in := func(et beam.EventTime, mark int64, r Record) {
 		if et != 1000 || mark != math.MinInt64 || r.Amount != 5 || r.Source != file.Name || len(r.Raw) > 0 {
 			t.Fatalf("%+v at %v, mark %d", r, et, mark)
 		}
-		items = append(items, item{Position: r.Position, Key: r.Key})
+		items = append(items, seen{Position: r.Position, Key: r.Key})
 	}
 	bad := func(b Bad) {
 		if b.Source != file.Name {
 			t.Fatalf("%+v", b)
 		}
-		items = append(items, item{Position: b.Position, Raw: string(b.Raw), Reason: b.Reason})
+		items = append(items, seen{Position: b.Position, Raw: string(b.Raw), Reason: b.Reason})
 	}
 	for {
 		rt := fn.CreateTracker(s)
@@ -79,15 +79,15 @@ func process(t fataler, fn *readFn, file File, s span) (items []item, checkpoint
 }
 
 // expected is what is to be read of text, with line numbers or offsets.
-func expected(text string, limit int, offsets bool) []item {
-	var items []item
+func expected(text string, limit int, offsets bool) []seen {
+	var items []seen
 	for i, p := range cutUp(text, 0, limit) {
 		raw := p.Text
 		if p.Start == 0 {
 			raw = strings.TrimPrefix(raw, "\ufeff")
 		}
 		raw = strings.TrimSuffix(raw, "\r")
-		it := item{Position: int64(i + 1), Raw: raw}
+		it := seen{Position: int64(i + 1), Raw: raw}
 		if offsets {
 			it.Position = p.Start
 		}

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -30,12 +29,6 @@ const (
 	// A bundle of the source ends after this many bytes.
 	bundleBytes = 4 << 20
 )
-
-// File is a file to read.
-type File struct {
-	Path string
-	Name string // what records call their source
-}
 
 // Record is a record that was understood.
 type Record struct {
@@ -87,7 +80,7 @@ func Read(s beam.Scope, cfg Config, files []File) (records, bad beam.PCollection
 	return beam.ParDo2(s, &readFn{Fields: cfg.Fields, MaxRecordBytes: cfg.MaxRecordBytes}, beam.CreateList(s, files))
 }
 
-// readFn reads the lines of files.
+// readFn reads files in batch.
 type readFn struct {
 	Fields         records.Fields
 	MaxRecordBytes int
@@ -102,17 +95,25 @@ func (f *readFn) Setup() (err error) {
 	return err
 }
 
-// CreateInitialRestriction takes a file as it stands.
+// CreateInitialRestriction takes a file as it stands. How long the text in
+// a compressed one is will show.
 func (f *readFn) CreateInitialRestriction(file File) (span, error) {
 	info, err := os.Stat(file.Path)
 	if err != nil {
 		return span{}, err
 	}
-	return span{Start: 0, End: info.Size(), Line: 1}, nil
+	s := span{Start: 0, End: info.Size(), Line: 1}
+	if file.Gzip {
+		s.End = math.MaxInt64
+	}
+	return s, nil
 }
 
-// SplitRestriction cuts a large file into ranges.
-func (f *readFn) SplitRestriction(_ File, whole span) []span {
+// SplitRestriction cuts a large file of lines into ranges.
+func (f *readFn) SplitRestriction(file File, whole span) []span {
+	if file.Gzip || file.Format == CSV {
+		return []span{whole}
+	}
 	return split(whole, SplitBytes)
 }
 
@@ -131,54 +132,41 @@ func (f *readFn) RestrictionSize(_ File, s span) float64 { return float64(s.End 
 
 func (f *readFn) CreateTracker(s span) *sdf.LockRTracker { return sdf.NewLockRTracker(newTracker(s)) }
 
-// ProcessElement reads a few megabytes of lines, then checkpoints.
+// ProcessElement reads a few megabytes of records, then checkpoints.
 func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file File, record emitRecord, bad emitBad) (sdf.ProcessContinuation, error) {
 	s := rt.GetRestriction().(span)
 	fail := func(err error) (sdf.ProcessContinuation, error) {
 		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)
 	}
-	in, err := os.Open(file.Path)
-	if err != nil {
-		return fail(err)
-	}
-	defer func() { _ = in.Close() }()
-	lines, err := f.seek(in, s)
-	if err != nil {
-		return fail(err)
+	in := unpark(place{f.tally, file.Path, s.Start})
+	if in == nil {
+		var err error
+		if in, err = openCursor(file, s, f.MaxRecordBytes, f.dec); err != nil {
+			return fail(err)
+		}
 	}
 
 	var v records.Values
-	var read, refused int64
-	number := s.Line
-	for lines.off < s.Start+bundleBytes || read == 0 {
-		ln, err := lines.next()
+	var n counts
+	at := s.Start
+	for at < s.Start+bundleBytes || n.read == 0 {
+		it, err := in.next(f.dec)
 		if errors.Is(err, io.EOF) {
-			ln = line{start: math.MaxInt64}
+			it.start = math.MaxInt64
 		} else if err != nil {
+			in.close()
 			return fail(err)
 		}
-		pos, c := ln.start, claim{start: ln.start, next: ln.next}
-		if number > 0 {
-			pos, number = number, number+1
-			c.line = number
-		}
-		if !rt.TryClaim(c) {
-			f.count(ctx, read, refused)
+		if !rt.TryClaim(it.claim()) {
+			n.add(ctx, f.tally)
+			in.close()
 			return sdf.StopProcessing(), nil
 		}
-		text := ln.text
-		if ln.start == 0 {
-			text = bytes.TrimPrefix(text, []byte("\ufeff"))
-		}
-		text = bytes.TrimSuffix(text, []byte("\r"))
-		if !ln.long && len(bytes.TrimSpace(text)) == 0 {
-			continue
-		}
-		read++
-		if reason := f.decode(&ln, text, &v); reason != "" {
-			refused++
-			f.tally.Blame(fmt.Sprintf("%s, position %d: %s", file.Name, pos, reason))
-			bad(Bad{Source: file.Name, Position: pos, Raw: text, Reason: reason})
+		at = it.next
+		n.read++
+		pos := it.position()
+		if reason := in.decode(f.dec, &it, &v); reason != "" {
+			n.refuse(f.tally, bad, Bad{Source: file.Name, Position: pos, Raw: it.text, Reason: reason})
 			continue
 		}
 		record(mtime.Time(v.TimeMs), math.MinInt64, Record{
@@ -186,51 +174,22 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 			Source: file.Name, Position: pos,
 		})
 	}
-	f.count(ctx, read, refused)
+	n.add(ctx, f.tally)
+	park(place{f.tally, file.Path, at}, in)
 	return sdf.ResumeProcessingIn(0), nil
 }
 
-// seek returns the lines that begin in s.
-func (f *readFn) seek(in io.ReadSeeker, s span) (*lineReader, error) {
-	at := s.Start
-	if s.Cut {
-		// A line that begins at Start is ours if a newline is in front of it.
-		at--
-	}
-	if _, err := in.Seek(at, io.SeekStart); err != nil {
-		return nil, err
-	}
-	lines := newLineReader(in, at, f.MaxRecordBytes)
-	if s.Cut {
-		if _, err := lines.next(); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-	}
-	return lines, nil
+// counts are those of a bundle.
+type counts struct{ read, bad int64 }
+
+// refuse emits a bad record.
+func (n *counts) refuse(t *tally.Tally, emit emitBad, b Bad) {
+	n.bad++
+	t.Blame("%s, position %d: %s", b.Source, b.Position, b.Reason)
+	emit(b)
 }
 
-func (f *readFn) decode(ln *line, text []byte, v *records.Values) (reason string) {
-	if ln.long {
-		return fmt.Sprintf("longer than %d bytes, the limit on records", f.MaxRecordBytes)
-	}
-	if err := f.dec.Decode(text, v); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
-func (f *readFn) count(ctx context.Context, read, refused int64) {
-	f.tally.Inc(ctx, tally.Read, read)
-	f.tally.Inc(ctx, tally.Bad, refused)
-}
-
-// Paths are the paths of files, for checks against outputs.
-func Paths(files []File) []string {
-	var paths []string
-	for _, f := range files {
-		if f.Path != "" {
-			paths = append(paths, f.Path)
-		}
-	}
-	return paths
+func (n *counts) add(ctx context.Context, t *tally.Tally) {
+	t.Inc(ctx, tally.Read, n.read)
+	t.Inc(ctx, tally.Bad, n.bad)
 }

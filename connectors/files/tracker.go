@@ -11,8 +11,11 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[span]())
 }
 
-// span is a restriction: the lines of a file that begin in [Start, End).
+// span is a restriction: the records of a file that begin in [Start, End).
 type span struct {
+	// File is the index of the file among those of a stream; 0 in batch.
+	File int64
+
 	Start int64
 	End   int64
 
@@ -24,11 +27,21 @@ type span struct {
 	Cut bool
 }
 
-// claim is the position of one line.
+// claim is the position of one record.
 type claim struct {
+	file  int64
 	start int64 // where it begins
 	next  int64 // where the next one begins
-	line  int64 // the number of the next one; 0 where positions are offsets
+	line  int64 // the number of the next line; 0 where positions are offsets
+}
+
+// claim is that of it.
+func (it *item) claim() claim {
+	c := claim{start: it.start, next: it.next}
+	if it.line > 0 {
+		c.line = it.line + it.lines
+	}
+	return c
 }
 
 // tracker tracks a span. It can be split where it stands, which is how the
@@ -56,7 +69,7 @@ func (t *tracker) TryClaim(pos any) bool {
 		t.done = true
 		return false
 	}
-	t.rest.Start, t.rest.Line, t.rest.Cut = c.next, c.line, false
+	t.rest.File, t.rest.Start, t.rest.Line, t.rest.Cut = c.file, c.next, c.line, false
 	return true
 }
 

@@ -17,8 +17,8 @@ type Decoder struct {
 	scale    int
 	currency string
 
-	root  *node // the paths; slots are the keys, time, amount, currency in this order
-	slots int
+	paths []string // by slot: the keys, time, amount, currency in this order
+	root  *node
 }
 
 // NewDecoder prepares the decoding of records with the given fields. It returns
@@ -36,18 +36,16 @@ func NewDecoder(f Fields) (*Decoder, error) {
 	}
 	d.unit, _ = unitOf(f.TimeUnit)
 	d.keys = append(d.keys, f.Key...)
-	paths := append([]string{}, f.Key...)
-	paths = append(paths, f.Time)
+	d.paths = append(append(d.paths, f.Key...), f.Time)
 	if f.Amount != "" {
-		paths = append(paths, f.Amount)
+		d.paths = append(d.paths, f.Amount)
 	}
 	if f.Currency != "" {
-		paths = append(paths, f.Currency)
+		d.paths = append(d.paths, f.Currency)
 	}
-	for slot, path := range paths {
+	for slot, path := range d.paths {
 		d.root.add(path, slot)
 	}
-	d.slots = len(paths)
 	return d, nil
 }
 
@@ -63,9 +61,9 @@ func (d *Decoder) Decode(raw []byte, v *Values) error {
 		return err
 	}
 	var usual [usualSlots]span
-	w := walker{raw: raw, found: usual[:], left: d.slots}
-	if d.slots > usualSlots {
-		w.found = make([]span, d.slots)
+	w := walker{raw: raw, found: usual[:], left: len(d.paths)}
+	if len(d.paths) > usualSlots {
+		w.found = make([]span, len(d.paths))
 	}
 	w.object(skipSpace(raw, 0), d.root)
 

@@ -9,6 +9,7 @@ import (
 
 	"tidemark/connectors/files"
 	"tidemark/connectors/sink"
+	"tidemark/internal/halt"
 	"tidemark/transforms/gate"
 	"tidemark/transforms/gmv"
 )
@@ -24,25 +25,29 @@ func init() {
 	register.Emitter2[beam.EventTime, []byte]()
 }
 
-// GMVLines packs PCollection<gmv.Row> into lines for package sink.
-func GMVLines(s beam.Scope, withCurrency bool, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &gmvLinesFn{Currency: withCurrency}, col)
+// GMVLines packs PCollection<gmv.Row> into lines for package sink. Rows of
+// windows that were open when the run was asked to end are left out, unless it
+// drains.
+func GMVLines(s beam.Scope, f Format, withCurrency bool, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &gmvLinesFn{Format: f, Currency: withCurrency}, col)
 }
 
 // OverflowLines packs PCollection<gmv.Overflow> into lines for package sink.
-func OverflowLines(s beam.Scope, withCurrency bool, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &overflowLinesFn{Currency: withCurrency}, col)
+// Other formats than CSV are JSON.
+func OverflowLines(s beam.Scope, f Format, withCurrency bool, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &overflowLinesFn{Format: f, Currency: withCurrency}, col)
 }
 
 // LateLines packs PCollection<KV<gate.Missed, files.Record>> into lines for
-// package sink.
-func LateLines(s beam.Scope, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &lateLinesFn{}, col)
+// package sink. Other formats than CSV are JSON.
+func LateLines(s beam.Scope, f Format, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &lateLinesFn{Format: f}, col)
 }
 
-// BadLines packs PCollection<files.Bad> into lines for package sink.
-func BadLines(s beam.Scope, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &badLinesFn{}, col)
+// BadLines packs PCollection<files.Bad> into lines for package sink. Other
+// formats than CSV are JSON.
+func BadLines(s beam.Scope, f Format, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &badLinesFn{Format: f}, col)
 }
 
 // flushBytes is how much of a bundle is packed into one batch.
@@ -82,44 +87,67 @@ func (l *liner) flush(emit emitLines) {
 }
 
 type gmvLinesFn struct {
+	Format   Format
 	Currency bool
 	liner
+
+	halt *halt.Switch
 }
 
+func (f *gmvLinesFn) Setup() { f.halt = halt.Current() }
+
 func (f *gmvLinesFn) ProcessElement(et beam.EventTime, r gmv.Row, emit emitLines) {
-	f.order, f.text = OrderGMV(f.order[:0], &r), AppendGMV(f.text[:0], &r, f.Currency)
+	if !f.halt.Shows(r.EndMs) {
+		return
+	}
+	f.order, f.text = OrderGMV(f.order[:0], &r), appendGMV(f.text[:0], f.Format, &r, f.Currency)
 	f.add(et, emit)
 }
 
 type overflowLinesFn struct {
+	Format   Format
 	Currency bool
 	liner
 }
 
 func (f *overflowLinesFn) ProcessElement(et beam.EventTime, o gmv.Overflow, emit emitLines) {
-	f.text = AppendOverflow(f.text[:0], &o, f.Currency)
+	if f.Format == CSV {
+		f.text = appendOverflowCSV(f.text[:0], &o, f.Currency)
+	} else {
+		f.text = AppendOverflow(f.text[:0], &o, f.Currency)
+	}
 	f.order = f.order[:0] // in front of the bad records
 	f.add(et, emit)
 }
 
 type lateLinesFn struct {
+	Format Format
 	liner
 }
 
 func (f *lateLinesFn) ProcessElement(et beam.EventTime, m gate.Missed, r files.Record, emit emitLines) {
+	rec := Late{Event: r.Raw, TimeMs: m.TimeMs, Missed: m.Windows, All: m.All, Source: r.Source, Position: r.Position}
 	f.order = OrderRecord(f.order[:0], r.Source, r.Position)
-	f.text = AppendLate(f.text[:0], &Late{
-		Event: r.Raw, TimeMs: m.TimeMs, Missed: m.Windows, All: m.All, Source: r.Source, Position: r.Position,
-	})
+	if f.Format == CSV {
+		f.text = appendLateCSV(f.text[:0], &rec)
+	} else {
+		f.text = AppendLate(f.text[:0], &rec)
+	}
 	f.add(et, emit)
 }
 
 type badLinesFn struct {
+	Format Format
 	liner
 }
 
 func (f *badLinesFn) ProcessElement(et beam.EventTime, b files.Bad, emit emitLines) {
+	rec := Bad{Source: b.Source, Position: b.Position, Raw: b.Raw, Reason: b.Reason}
 	f.order = OrderRecord(f.order[:0], b.Source, b.Position)
-	f.text = AppendBad(f.text[:0], &Bad{Source: b.Source, Position: b.Position, Raw: b.Raw, Reason: b.Reason})
+	if f.Format == CSV {
+		f.text = appendBadCSV(f.text[:0], &rec)
+	} else {
+		f.text = AppendBad(f.text[:0], &rec)
+	}
 	f.add(et, emit)
 }

@@ -44,17 +44,17 @@ func benchSpool(b *testing.B, n int, sorted, batched bool) {
 			p.Add(order, line)
 		default:
 			p.Add(order, line)
-			err = sp.addBatch(p.Bytes())
+			err = sp.AddBatch(p.Bytes())
 			p.Reset()
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := sp.addBatch(p.Bytes()); err != nil {
+	if err := sp.AddBatch(p.Bytes()); err != nil {
 		b.Fatal(err)
 	}
-	if err := sp.Release(io.Discard); err != nil {
+	if err := releaseTo(sp, io.Discard); err != nil {
 		b.Fatal(err)
 	}
 	if err := sp.Close(); err != nil {

@@ -8,24 +8,24 @@ import (
 	"os"
 )
 
-// Commit writes the lines of sp to t: to stdout where t is standard output, else
-// to its file, whole or not at all. The folder must exist. A new file gets the
+// Commit writes the lines of sp to t, in the layout l: to stdout where t is
+// standard output, else to its file, whole or not at all. The folder must exist. A new file gets the
 // permissions that the umask leaves, a replaced one keeps its own.
 //
 // If Commit fails, the file is as it was; standard output may have got a part of
 // the lines.
-func Commit(t Target, sp *Spool, stdout io.Writer) error {
+func Commit(t Target, l Layout, sp *Spool, stdout io.Writer) error {
 	var err error
 	switch {
 	case t.IsZero():
 		return errors.New("sink.Commit: no target")
 	case t.IsStdout():
-		err = sp.Release(stdout)
+		err = l.release(sp, stdout)
 	default:
-		err = replaceFile(t.uri, sp.Release)
+		err = replaceFile(t.uri, func(w io.Writer) error { return l.release(sp, w) })
 	}
 	if err != nil {
-		return fmt.Errorf("output %q: %w", t.uri, err)
+		return fmt.Errorf("output %q: writing lines: %w", t.uri, err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestCommitToFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.ndjson")
 	for _, lines := range [][]string{{"one", "two"}, {"three"}, {}} {
-		must(t, Commit(parse(t, path), spoolOf(t, lines...), nil))
+		must(t, Commit(parse(t, path), Layout{}, spoolOf(t, lines...), nil))
 		want := ""
 		for _, line := range lines {
 			want += line + "\n"
@@ -49,11 +49,11 @@ func TestCommitToFile(t *testing.T) {
 
 func TestCommitToStdout(t *testing.T) {
 	var out bytes.Buffer
-	must(t, Commit(parse(t, "-"), spoolOf(t, "one", "two"), &out))
+	must(t, Commit(parse(t, "-"), Layout{}, spoolOf(t, "one", "two"), &out))
 	if out.String() != "one\ntwo\n" {
 		t.Errorf("stdout = %q", out.String())
 	}
-	if err := Commit(Target{}, spoolOf(t), &out); err == nil {
+	if err := Commit(Target{}, Layout{}, spoolOf(t), &out); err == nil {
 		t.Error("the zero Target takes lines")
 	}
 }
@@ -76,7 +76,7 @@ func TestCommitKeepsPermissions(t *testing.T) {
 			touch(t, path)
 			must(t, os.Chmod(path, tc.mode))
 		}
-		must(t, Commit(parse(t, path), spoolOf(t, "x"), nil))
+		must(t, Commit(parse(t, path), Layout{}, spoolOf(t, "x"), nil))
 		info, err := os.Stat(path)
 		must(t, err)
 		if info.Mode() != tc.want {
@@ -91,7 +91,7 @@ func TestCommitThroughLinks(t *testing.T) {
 	must(t, os.Symlink("far/away", "way"))
 	must(t, os.Symlink("../real.ndjson", "far/away/link.ndjson"))
 	for _, line := range []string{"first", "second"} { // a dangling link, then not
-		must(t, Commit(parse(t, "way/link.ndjson"), spoolOf(t, line), nil))
+		must(t, Commit(parse(t, "way/link.ndjson"), Layout{}, spoolOf(t, line), nil))
 		if got := read(t, "far/real.ndjson"); got != line+"\n" {
 			t.Errorf("file = %q, want %q", got, line)
 		}
@@ -111,7 +111,7 @@ func TestCommitReplaces(t *testing.T) {
 	f, err := os.Open(path)
 	must(t, err)
 	defer f.Close() //nolint:errcheck // read only
-	must(t, Commit(parse(t, path), spoolOf(t, "new"), nil))
+	must(t, Commit(parse(t, path), Layout{}, spoolOf(t, "new"), nil))
 	if text, err := io.ReadAll(f); err != nil || string(text) != "old\n" {
 		t.Errorf("open file = %q, %v", text, err)
 	}
@@ -124,7 +124,7 @@ func TestCommitFailureKeepsOldFile(t *testing.T) {
 
 	broken := spoolOf(t, "new")
 	broken.err = errors.New("disk full")
-	err := Commit(parse(t, path), broken, nil)
+	err := Commit(parse(t, path), Layout{}, broken, nil)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("Commit: %v", err)
 	}
@@ -137,7 +137,7 @@ func TestCommitFailureKeepsOldFile(t *testing.T) {
 		must(t, half.Add([]byte("k"), bytes.Repeat([]byte("x"), 300)))
 	}
 	must(t, half.disk.levels[0].file.File.Truncate(half.disk.levels[0].file.size-1))
-	err = Commit(parse(t, path), half, nil)
+	err = Commit(parse(t, path), Layout{}, half, nil)
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("Commit: %v, want an unexpected end", err)
 	}
@@ -156,10 +156,10 @@ func TestCommitFailureOfRename(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.ndjson")
 	must(t, os.MkdirAll(filepath.Join(path, "x"), 0o755))
-	if err := Commit(parse(t, path), spoolOf(t, "new"), nil); err == nil || !strings.Contains(err.Error(), path) {
+	if err := Commit(parse(t, path), Layout{}, spoolOf(t, "new"), nil); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("Commit: %v", err)
 	}
-	if err := Commit(parse(t, filepath.Join(dir, "gone", "a.ndjson")), spoolOf(t, "new"), nil); !errors.Is(err, os.ErrNotExist) {
+	if err := Commit(parse(t, filepath.Join(dir, "gone", "a.ndjson")), Layout{}, spoolOf(t, "new"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Commit: %v, want that the folder does not exist", err)
 	}
 	if got := names(t, dir); got != "out.ndjson" {
@@ -173,8 +173,8 @@ func TestCommitToFullDevice(t *testing.T) {
 		t.Skip("no /dev/full here")
 	}
 	defer full.Close() //nolint:errcheck // takes nothing anyway
-	err = Commit(parse(t, "-"), spoolOf(t, "new"), full)
-	if !errors.Is(err, syscall.ENOSPC) || !strings.HasPrefix(err.Error(), `output "-": sink: writing lines: `) {
+	err = Commit(parse(t, "-"), Layout{}, spoolOf(t, "new"), full)
+	if !errors.Is(err, syscall.ENOSPC) || !strings.HasPrefix(err.Error(), `output "-": writing lines: `) {
 		t.Errorf("Commit: %v, want no space", err)
 	}
 }

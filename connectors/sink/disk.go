@@ -14,7 +14,7 @@ import (
 // they become one run of the next level. That bounds the runs that there are in
 // the end by the logarithm of the lines.
 type disk struct {
-	levels []*level // unsorted lines are all on the first one
+	levels []*level
 }
 
 // level is a temporary file of runs.
@@ -67,26 +67,6 @@ func (d *disk) sources() []*source {
 		all = append(all, l.sources()...)
 	}
 	return all
-}
-
-// addBytes adds text as it is.
-func (d *disk) addBytes(dir string, text []byte) error {
-	l, err := d.level(dir, 0)
-	if err != nil {
-		return err
-	}
-	_, err = l.file.Write(text)
-	return err
-}
-
-// copyTo writes everything that addBytes has added.
-func (d *disk) copyTo(w io.Writer) error {
-	for _, l := range d.levels {
-		if _, err := io.Copy(w, io.NewSectionReader(l.file, 0, l.file.size)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (d *disk) close() error {

@@ -5,7 +5,25 @@ import (
 	"errors"
 )
 
-// Packer puts lines together to a batch, the element that [Write] takes: a
+// Batch is packed lines, each with its order.
+type Batch []byte
+
+// Each calls f with the lines and their orders, which share memory with b.
+func (b Batch) Each(f func(order, line []byte) error) error {
+	for len(b) > 0 {
+		order, line, rest, err := cutLine(b)
+		if err != nil {
+			return err
+		}
+		if err := f(order, line); err != nil {
+			return err
+		}
+		b = rest
+	}
+	return nil
+}
+
+// Packer puts lines together to a [Batch], the element that [Write] takes: a
 // pipeline moves a few large elements much faster than many small ones. A DoFn
 // fills one while a bundle lasts, emits it at about a megabyte and in
 // FinishBundle. The zero value is ready. It is not safe for concurrent use.

@@ -64,11 +64,11 @@ func TestMalformedBatches(t *testing.T) {
 		strings.Repeat("\xff", 10) + "\x00",
 	} {
 		sp := NewSpool(t.TempDir(), true)
-		if err := sp.addBatch([]byte(batch)); err != errBatch {
-			t.Errorf("addBatch(%q): %v, want %v", batch, err, errBatch)
+		if err := sp.AddBatch([]byte(batch)); err != errBatch {
+			t.Errorf("AddBatch(%q): %v, want %v", batch, err, errBatch)
 		}
 		if sp.Lines() != 0 {
-			t.Errorf("addBatch(%q) added %d lines", batch, sp.Lines())
+			t.Errorf("AddBatch(%q) added %d lines", batch, sp.Lines())
 		}
 	}
 }

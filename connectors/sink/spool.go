@@ -1,8 +1,8 @@
 package sink
 
 import (
-	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +32,11 @@ type Spool struct {
 	mu    sync.Mutex
 	lines int64
 	held  []entry
-	data  []byte // what the entries point into; whole lines where not sorted
+	data  []byte // what the entries point into
 	disk  disk
 	err   error // what the spool has failed of, for good
+
+	number [8]byte // the order of a line where not sorted: how many came before
 }
 
 // entry is a line in memory: the order is data[at:mid], the line data[mid:end].
@@ -59,21 +61,11 @@ func (s *Spool) Add(order, line []byte) error {
 	return s.add(order, line)
 }
 
-// addBatch adds the lines of a batch.
-func (s *Spool) addBatch(batch []byte) error {
+// AddBatch adds the lines of a batch.
+func (s *Spool) AddBatch(batch Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(batch) > 0 {
-		order, line, rest, err := cutLine(batch)
-		if err != nil {
-			return err
-		}
-		if err := s.add(order, line); err != nil {
-			return err
-		}
-		batch = rest
-	}
-	return nil
+	return batch.Each(s.add)
 }
 
 func (s *Spool) add(order, line []byte) error {
@@ -87,11 +79,10 @@ func (s *Spool) add(order, line []byte) error {
 			return s.err
 		}
 	}
-	s.lines++
 	if !s.sorted {
-		s.data = append(append(s.data, line...), '\n')
-		return nil
+		order = binary.BigEndian.AppendUint64(s.number[:0], uint64(s.lines))
 	}
+	s.lines++
 	at := len(s.data)
 	s.data = append(append(s.data, order...), line...)
 	s.held = append(s.held, entry{at, at + len(order), len(s.data)})
@@ -107,12 +98,8 @@ func (s *Spool) Lines() int64 {
 
 // spill moves what is in memory to disk.
 func (s *Spool) spill() error {
-	if s.sorted {
-		s.sort()
-		if err := s.disk.addRun(s.dir, s.fanIn, s.source()); err != nil {
-			return err
-		}
-	} else if err := s.disk.addBytes(s.dir, s.data); err != nil {
+	s.sort()
+	if err := s.disk.addRun(s.dir, s.fanIn, s.source()); err != nil {
 		return err
 	}
 	s.held, s.data = s.held[:0], s.data[:0]
@@ -144,40 +131,17 @@ func (s *Spool) source() *source {
 	}}
 }
 
-// Release writes all lines to w, each with a newline at its end. The spool keeps
-// them until it is closed.
-func (s *Spool) Release(w io.Writer) error {
+// Each calls f with all lines. The spool keeps them until it is closed, so that
+// it can be called again. What f gets is valid until it returns; it must not use
+// the spool.
+func (s *Spool) Each(f func(line []byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
-	out := bufio.NewWriterSize(w, bufferBytes)
-	err := s.release(out)
-	if err == nil {
-		err = out.Flush()
-	}
-	if err != nil {
-		return fmt.Errorf("sink: writing lines: %w", err)
-	}
-	return nil
-}
-
-func (s *Spool) release(out *bufio.Writer) error {
-	if !s.sorted {
-		if err := s.disk.copyTo(out); err != nil {
-			return err
-		}
-		_, err := out.Write(s.data)
-		return err
-	}
 	s.sort()
-	return merge(append(s.disk.sources(), s.source()), func(_, line []byte) error {
-		if _, err := out.Write(line); err != nil {
-			return err
-		}
-		return out.WriteByte('\n')
-	})
+	return merge(append(s.disk.sources(), s.source()), func(_, line []byte) error { return f(line) })
 }
 
 // Close drops the lines and the temporary files. Adding to a closed spool fails.

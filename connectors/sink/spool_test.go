@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -33,7 +34,7 @@ func released(rows []row, sorted bool) string {
 func release(t rapid.TB, sp *Spool) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := sp.Release(&b); err != nil {
+	if err := releaseTo(sp, &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -61,13 +62,13 @@ func TestSpoolProperty(t *testing.T) {
 					t.Fatal(err)
 				}
 				if rapid.Bool().Draw(t, "flush") {
-					if err := sp.addBatch(p.Bytes()); err != nil {
+					if err := sp.AddBatch(p.Bytes()); err != nil {
 						t.Fatal(err)
 					}
 					p.Reset()
 				}
 			}
-			if err := sp.addBatch(p.Bytes()); err != nil {
+			if err := sp.AddBatch(p.Bytes()); err != nil {
 				t.Fatal(err)
 			}
 			if n := sp.Lines(); n != int64(len(rows)) {
@@ -217,7 +218,7 @@ func TestSpoolClose(t *testing.T) {
 		if err := sp.Add(nil, nil); !errors.Is(err, errClosed) {
 			t.Errorf("Add: %v", err)
 		}
-		if err := sp.Release(&bytes.Buffer{}); !errors.Is(err, errClosed) {
+		if err := releaseTo(sp, &bytes.Buffer{}); !errors.Is(err, errClosed) {
 			t.Errorf("Release: %v", err)
 		}
 		if n := sp.Lines(); n != 200 {
@@ -266,7 +267,7 @@ func TestSpoolFailure(t *testing.T) {
 			var p Packer
 			p.Add(nil, nil)
 			var out bytes.Buffer
-			for _, err := range []error{sp.Add(nil, nil), sp.addBatch(p.Bytes()), sp.Release(&out)} {
+			for _, err := range []error{sp.Add(nil, nil), sp.AddBatch(p.Bytes()), releaseTo(sp, &out)} {
 				if err != first {
 					t.Errorf("sorted %v, %s: %v, want %v", sorted, name, err, first)
 				}
@@ -277,3 +278,6 @@ func TestSpoolFailure(t *testing.T) {
 		}
 	}
 }
+
+// releaseTo writes the lines of sp as they are.
+func releaseTo(sp *Spool, w io.Writer) error { return Layout{}.release(sp, w) }

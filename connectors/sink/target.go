@@ -9,8 +9,18 @@ import (
 	"strings"
 )
 
-// extension is that of the files that lines can go to.
-const extension = ".ndjson"
+// extensions are those of the files that lines can go to.
+var extensions = []string{".ndjson", ".csv"}
+
+// extension is that of uri among them, or empty.
+func extension(uri string) string {
+	for _, ext := range extensions {
+		if strings.HasSuffix(uri, ext) {
+			return ext
+		}
+	}
+	return ""
+}
 
 // Target is where the lines of an output go: a file or standard output. The zero
 // Target is neither; it stands for an output that is not wanted.
@@ -19,20 +29,20 @@ type Target struct {
 }
 
 // ParseTarget reads a target: "-" is standard output, a path that ends in
-// .ndjson is a file. It does not look at the file system; see [Target.Check].
+// .ndjson or .csv is a file. It does not look at the file system; see [Target.Check].
 func ParseTarget(uri string) (Target, error) {
-	const want = "want - or a path that ends in " + extension
+	const want = "want - or a path that ends in .ndjson or .csv"
 	switch scheme := schemeOf(uri); {
 	case uri == "-":
 	case uri == "":
 		return Target{}, fmt.Errorf("output is empty, %s", want)
-	case scheme != "" && strings.HasSuffix(uri, extension):
+	case scheme != "" && extension(uri) != "":
 		return Target{}, fmt.Errorf("output %q has the scheme %s, %s (if it is a path, begin with ./)", uri, scheme, want)
 	case scheme != "":
 		return Target{}, fmt.Errorf("output %q has the scheme %s, %s", uri, scheme, want)
 	case strings.ContainsRune(uri, 0):
 		return Target{}, fmt.Errorf("output %q holds a zero byte, %s", uri, want)
-	case !strings.HasSuffix(uri, extension):
+	case extension(uri) == "":
 		return Target{}, fmt.Errorf("output %q %s, %s", uri, ending(uri), want)
 	}
 	return Target{uri}, nil
@@ -70,6 +80,9 @@ func (t Target) String() string { return t.uri }
 
 // IsZero reports whether t is the zero Target.
 func (t Target) IsZero() bool { return t.uri == "" }
+
+// IsCSV reports whether t is a file of comma-separated values.
+func (t Target) IsCSV() bool { return extension(t.uri) == ".csv" }
 
 // IsStdout reports whether t is standard output.
 func (t Target) IsStdout() bool { return t.uri == "-" }

@@ -19,11 +19,11 @@ func TestParseTarget(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ uri, want string }{
-		{"", "output is empty, want - or a path that ends in .ndjson"},
+		{"", "output is empty, want - or a path that ends in .ndjson or .csv"},
 		{"sqlite:mart.db", `output "sqlite:mart.db" has the scheme sqlite, want - or a path`},
 		{"postgres://host/db", "has the scheme postgres, want"},
 		{"kafka://broker/topic.ndjson", "has the scheme kafka, want"},
-		{"FILE:a.ndjson", "has the scheme FILE, want - or a path that ends in .ndjson (if it is a path, begin with ./)"},
+		{"FILE:a.ndjson", "has the scheme FILE, want - or a path that ends in .ndjson or .csv (if it is a path, begin with ./)"},
 		{"x-y+z.1:a", "has the scheme x-y+z.1, want"},
 		{"mart.db", `output "mart.db" ends in ".db", want`},
 		{"a.ndjson.gz", `ends in ".gz", want`},

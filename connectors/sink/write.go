@@ -11,22 +11,28 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
-// spools holds the open spools of this process by id: a DoFn is shipped as JSON
-// and cannot point to one.
-var spools sync.Map // string to *Spool
+// A Receiver takes the lines of an output as the pipeline makes them: a [Spool],
+// an [Appender]. Batches come concurrently.
+type Receiver interface {
+	AddBatch(Batch) error
+}
 
-// Open makes [Write] add what it gets under id to sp. It panics if the id is in
+// receivers holds the open receivers of this process by id: a DoFn is shipped as
+// JSON and cannot point to one.
+var receivers sync.Map // string to Receiver
+
+// Open makes [Write] hand what it gets under id to r. It panics if the id is in
 // use.
-func Open(id string, sp *Spool) {
-	if _, taken := spools.LoadOrStore(id, sp); taken {
+func Open(id string, r Receiver) {
+	if _, taken := receivers.LoadOrStore(id, r); taken {
 		panic(fmt.Errorf("sink.Open: id %q is open already", id))
 	}
 }
 
-// Forget ends what [Open] has begun. It does not close the spool.
-func Forget(id string) { spools.Delete(id) }
+// Forget ends what [Open] has begun. It does not close the receiver.
+func Forget(id string) { receivers.Delete(id) }
 
-// Write adds the lines of batches to the spool that is open under id in the
+// Write hands the lines of batches to the receiver that is open under id in the
 // worker's process, and fails the pipeline if there is none.
 //
 // Input: PCollection<[]byte> in the global window, each element a batch made by
@@ -58,23 +64,23 @@ func init() {
 	register.Emitter2[int64, int64]()
 }
 
-// writeFn adds lines to a spool and emits nothing.
+// writeFn hands lines on and emits nothing.
 type writeFn struct {
 	ID string
 
-	spool *Spool
+	to Receiver
 }
 
 func (f *writeFn) StartBundle(func(int64, int64)) error {
-	sp, ok := spools.Load(f.ID)
+	to, ok := receivers.Load(f.ID)
 	if !ok {
 		return fmt.Errorf("sink.Write: no output %q in this process, want a worker in the process that submits the pipeline: "+
 			"use Prism, or --environment_type=LOOPBACK", f.ID)
 	}
-	f.spool = sp.(*Spool)
+	f.to = to.(Receiver)
 	return nil
 }
 
 func (f *writeFn) ProcessElement(batch []byte, _ func(int64, int64)) error {
-	return f.spool.addBatch(batch)
+	return f.to.AddBatch(batch)
 }

@@ -84,7 +84,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("memory %d: went to disk: %v", memory, spilled)
 		}
 		var out bytes.Buffer
-		must(t, Commit(parse(t, "-"), sp, &out))
+		must(t, Commit(parse(t, "-"), Layout{}, sp, &out))
 		if out.String() != wantSquares() {
 			t.Errorf("memory %d: wrote %d lines, want the squares of 0 to 999 in order", memory, sp.Lines())
 		}
@@ -189,7 +189,7 @@ func TestWriteHasConsumer(t *testing.T) {
 
 // What a worker gets of a DoFn is its JSON.
 func TestWriteFnTravels(t *testing.T) {
-	doc, err := json.Marshal(&writeFn{ID: "a\x00b", spool: &Spool{}})
+	doc, err := json.Marshal(&writeFn{ID: "a\x00b", to: &Spool{}})
 	must(t, err)
 	var got writeFn
 	must(t, json.Unmarshal(doc, &got))

@@ -8,6 +8,7 @@ package tally
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -44,8 +45,9 @@ var counters = func() (c [kinds]beam.Counter) {
 
 // Tally holds the counts of one run in this process.
 type Tally struct {
-	n       [kinds]atomic.Int64
-	example atomic.Pointer[string]
+	n         [kinds]atomic.Int64
+	example   atomic.Pointer[string]
+	watermark atomic.Int64 // of the last source that reported one
 }
 
 var current atomic.Pointer[Tally]
@@ -74,8 +76,14 @@ func (t *Tally) Inc(ctx context.Context, k Kind, n int64) {
 }
 
 // Blame notes what was wrong with something that is counted as bad or
-// overflowed, with its position. The first note is kept.
-func (t *Tally) Blame(what string) { t.example.CompareAndSwap(nil, &what) }
+// overflowed, with its position, in the form of fmt.Sprintf. The first note is
+// kept.
+func (t *Tally) Blame(format string, args ...any) {
+	if t.example.Load() == nil {
+		what := fmt.Sprintf(format, args...)
+		t.example.CompareAndSwap(nil, &what)
+	}
+}
 
 // Example is the note that was kept, or empty.
 func (t *Tally) Example() string {
@@ -84,6 +92,12 @@ func (t *Tally) Example() string {
 	}
 	return ""
 }
+
+// Reached notes the watermark of a source, in ms.
+func (t *Tally) Reached(watermarkMs int64) { t.watermark.Store(watermarkMs) }
+
+// Watermark is what was noted last, or 0.
+func (t *Tally) Watermark() int64 { return t.watermark.Load() }
 
 // Get is a count of this process.
 func (t *Tally) Get(k Kind) int64 { return t.n[k].Load() }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
@@ -149,7 +148,7 @@ func (f *overflowFn) ProcessElement(ctx context.Context, in aggregate.Unshown, e
 	if err != nil {
 		return err
 	}
-	f.tally.Blame("total of key " + strconv.Quote(key) + ": " + in.Reason)
+	f.tally.Blame("total of key %q: %s", key, in.Reason)
 	emit(Overflow{
 		Key: key, Currency: currency, StartMs: in.StartMs, EndMs: in.EndMs, Pane: string(in.Pane),
 		Total: t.exact(), Count: t.count, Reason: in.Reason,

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"tidemark/connectors/rows"
+	"tidemark/connectors/sink"
+	"tidemark/pipelines"
+)
+
+// outputFlags are the flags that say where rows go.
+type outputFlags struct {
+	output, late, bad string
+	format            string
+}
+
+func (o *outputFlags) define(fs *flagSet) {
+	fs.section("Output: - for standard output, or a .ndjson or .csv file, written whole or not at all; with --stream, files are appended to", func() {
+		fs.StringVar(&o.output, "output", "-", "where rows go: `FILE` or -")
+	})
+	fs.section("", func() {
+		fs.StringVar(&o.late, "late_output", "", "where records go that missed a window: `FILE` or -; without it they are counted only")
+	})
+	fs.section("", func() {
+		fs.StringVar(&o.bad, "bad_output", "", "where records go that were not understood: `FILE` or -; without it they are counted, and the exit status is 3")
+	})
+	fs.section("", func() {
+		fs.StringVar(&o.format, "format", "json", "how rows look on standard output: `json|pipe|table`; pipe is key|windowStartMs|sum, table has aligned columns for people")
+	})
+}
+
+// output is a checked output.
+type output struct {
+	flag   string
+	target sink.Target
+	format rows.Format
+	layout sink.Layout
+}
+
+// resolve checks that the outputs can be written, and that none of them is
+// another one or an input.
+func (o *outputFlags) resolve(inputs []string, withCurrency bool) ([]output, error) {
+	var outs []output
+	var targets []sink.Target
+	for _, f := range []struct{ name, uri string }{{"output", o.output}, {"late_output", o.late}, {"bad_output", o.bad}} {
+		if f.uri == "" && f.name != "output" {
+			continue
+		}
+		t, err := sink.ParseTarget(f.uri)
+		if err == nil {
+			err = t.Check()
+		}
+		if err != nil {
+			return nil, usagef("--%s: %w", f.name, err)
+		}
+		outs = append(outs, o.dressed(f.name, t, withCurrency))
+		if !t.IsStdout() { // several can be there
+			targets = append(targets, t)
+		}
+	}
+	if err := sink.CheckDistinct(targets...); err != nil {
+		return nil, usageError{err}
+	}
+	for _, out := range outs {
+		for _, in := range inputs {
+			if out.target.SameFile(in) {
+				return nil, usagef("--%s is the input %s, want another file", out.flag, in)
+			}
+		}
+	}
+	return outs, o.checkFormat(withCurrency)
+}
+
+func (o *outputFlags) checkFormat(withCurrency bool) error {
+	switch rows.Format(o.format) {
+	case rows.JSON:
+		return nil
+	case rows.Pipe, rows.Table:
+	default:
+		return usagef("--format = %q, want json, pipe or table", o.format)
+	}
+	switch {
+	case o.output != "-":
+		return usagef("--format %s with --output %s, want it for standard output: the name of a file says how its rows look", o.format, o.output)
+	case o.format == string(rows.Pipe) && withCurrency:
+		return usagef("--format pipe with --currency_field, want json or table: it has no place for the currency")
+	default:
+		return nil
+	}
+}
+
+// dressed is the output of a flag, with what stands around its lines.
+func (o *outputFlags) dressed(flag string, t sink.Target, withCurrency bool) output {
+	out := output{flag: flag, target: t, format: rows.JSON}
+	switch {
+	case t.IsCSV():
+		out.format = rows.CSV
+	case flag == "output" && t.IsStdout():
+		out.format = rows.Format(o.format)
+	}
+	switch flag {
+	case "output":
+		out.layout = rows.GMVLayout(out.format, withCurrency)
+	case "late_output":
+		out.layout = rows.LateLayout(out.format)
+	default:
+		out.layout = rows.BadLayout(out.format)
+	}
+	return out
+}
+
+// release says when rows leave a run, and where they go in a file.
+type release int
+
+const (
+	// whole is for batch: all rows when the run has ended well, sorted, in place
+	// of what the file held.
+	whole release = iota
+	// played is for timelines: as whole, in the order of arrival.
+	played
+	// behind is for streams of files: all rows when the run has ended, in the
+	// order of arrival, behind what the file holds. A run that the runner lets
+	// down can be started again.
+	behind
+	// live is for pipes: as they come.
+	live
+)
+
+// outlets are the outputs of a run during one attempt at it.
+type outlets struct {
+	list   []output
+	how    release
+	stdout io.Writer
+
+	number    int
+	spools    map[string]*sink.Spool    // by flag; none where rows are live
+	appenders map[string]*sink.Appender // by flag; for the whole run
+}
+
+func (o *outlets) id(flag string) string { return fmt.Sprintf("%s-%d", flag, o.number) }
+
+// open readies the outputs for an attempt.
+func (o *outlets) open(dir string, number int) error {
+	// Workers of an attempt that failed may still be running: what they write
+	// goes to an id that nobody asks for any more.
+	o.number, o.spools = number, map[string]*sink.Spool{}
+	if o.how == live || o.how == behind {
+		if err := o.appendTo(); err != nil {
+			return err
+		}
+	}
+	for _, out := range o.list {
+		if o.how == live {
+			sink.Open(o.id(out.flag), o.appenders[out.flag])
+			continue
+		}
+		o.spools[out.flag] = sink.NewSpool(dir, o.how == whole)
+		sink.Open(o.id(out.flag), o.spools[out.flag])
+	}
+	return nil
+}
+
+// appendTo opens files for appending, once.
+func (o *outlets) appendTo() error {
+	if o.appenders != nil {
+		return nil
+	}
+	o.appenders = map[string]*sink.Appender{}
+	for _, out := range o.list {
+		a, err := sink.NewAppender(out.target, out.layout, o.stdout)
+		if err != nil {
+			return usagef("--%s: %w", out.flag, err)
+		}
+		o.appenders[out.flag] = a
+	}
+	return nil
+}
+
+// outlet is what the pipeline writes to for a flag.
+func (o *outlets) outlet(flag string) pipelines.Outlet {
+	i := slices.IndexFunc(o.list, func(out output) bool { return out.flag == flag })
+	if i < 0 {
+		return pipelines.Outlet{}
+	}
+	return pipelines.Outlet{ID: o.id(flag), Format: o.list[i].format}
+}
+
+// abandon drops what an attempt has written.
+func (o *outlets) abandon() {
+	for _, out := range o.list {
+		sink.Forget(o.id(out.flag))
+		if sp := o.spools[out.flag]; sp != nil {
+			_ = sp.Close()
+		}
+	}
+}
+
+// release lets the rows out. It is called when the run has ended well.
+func (o *outlets) release() error {
+	for _, out := range o.list {
+		sp := o.spools[out.flag]
+		var err error
+		switch o.how {
+		case live:
+			err = o.appenders[out.flag].Close()
+		case behind:
+			if err = o.appenders[out.flag].AddSpool(sp); err == nil {
+				err = o.appenders[out.flag].Close()
+			}
+		default:
+			err = sink.Commit(out.target, out.layout, sp, o.stdout)
+		}
+		if err == nil && sp != nil {
+			err = sp.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", out.flag, err)
+		}
+	}
+	return nil
+}
+
+// has reports whether an output was asked for by a flag.
+func (o *outlets) has(flag string) bool { return o.outlet(flag).ID != "" }

@@ -1,0 +1,266 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/sdf"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/connectors/records"
+	"tidemark/internal/halt"
+	"tidemark/internal/tally"
+)
+
+// StreamConfig says how to read a stream.
+type StreamConfig struct {
+	Config
+
+	// MaxOutOfOrderness is how far, in event time, a record may be behind the
+	// latest one in front of it and still be in order: the watermark is the
+	// latest event time so far less this. Whole milliseconds; 0 is for records
+	// in order.
+	MaxOutOfOrderness time.Duration
+
+	// FutureLimit is how far a record's event time may be ahead of this
+	// machine's clock: what is further is a bad record, so that one wrong clock
+	// cannot move the watermark past everyone else. 0 is no limit.
+	FutureLimit time.Duration
+}
+
+// Input is what a stream reads, one file after the other.
+type Input struct {
+	Files []File
+}
+
+func init() {
+	register.DoFn6x2[context.Context, *bounded, *sdf.LockRTracker, Input, emitRecord, emitBad, sdf.ProcessContinuation, error](&streamFn{})
+	beam.RegisterType(reflect.TypeFor[Input]())
+}
+
+// Stream reads files and pipes as one split of a stream, in the order given.
+// records is PCollection<KV<int64, [Record]>>, each at its event time and with
+// its mark: the source's watermark, in ms, when it read the record. Records
+// behind their mark carry their text ([Record.Raw]): only they can be late. bad
+// is PCollection<[Bad]>.
+//
+// When everything is read, the watermark goes to infinity. What a pipe has to
+// say goes on at once, together with what comes in the 20 ms after it.
+//
+// A file that cannot be read fails the job.
+func Stream(s beam.Scope, cfg StreamConfig, files []File) (records, bad beam.PCollection) {
+	s = s.Scope("files.Stream")
+	return beam.ParDo2(s, &streamFn{
+		Fields:          cfg.Fields,
+		MaxRecordBytes:  cfg.MaxRecordBytes,
+		OutOfOrderMs:    cfg.MaxOutOfOrderness.Milliseconds(),
+		FutureMs:        cfg.FutureLimit.Milliseconds(),
+		FutureLimitText: cfg.FutureLimit.String(),
+	}, beam.Create(s, Input{files}))
+}
+
+// A bundle of a pipe ends this long after its first record, or, where nothing
+// comes, this long after it has begun.
+const (
+	lingerTime = 20 * time.Millisecond
+	patience   = 250 * time.Millisecond
+)
+
+// streamFn reads the files of an input in turn. Behind the last one there is one
+// more place, with nothing at it: the source reports a watermark at infinity
+// there and checkpoints itself for the last time. Without that, Prism can get
+// stuck at the watermark of the checkpoint before.
+type streamFn struct {
+	Fields          records.Fields
+	MaxRecordBytes  int
+	OutOfOrderMs    int64
+	FutureMs        int64
+	FutureLimitText string
+
+	dec   *records.Decoder
+	tally *tally.Tally
+	halt  *halt.Switch
+}
+
+func (f *streamFn) Setup() (err error) {
+	f.tally, f.halt = tally.Current(), halt.Current()
+	f.dec, err = records.NewDecoder(f.Fields)
+	return err
+}
+
+func (f *streamFn) CreateInitialRestriction(Input) span {
+	return span{End: math.MaxInt64, Line: 1}
+}
+
+func (f *streamFn) SplitRestriction(_ Input, whole span) []span { return []span{whole} }
+
+func (f *streamFn) RestrictionSize(in Input, s span) float64 {
+	return float64(int64(len(in.Files)) - s.File + 1)
+}
+
+func (f *streamFn) CreateTracker(s span) *sdf.LockRTracker {
+	return sdf.NewLockRTracker(&endlessTracker{*newTracker(s)})
+}
+
+// endlessTracker is a tracker of what need not end.
+type endlessTracker struct{ tracker }
+
+// IsBounded says that the input is a stream.
+func (t *endlessTracker) IsBounded() bool { return false }
+
+func (f *streamFn) InitialWatermarkEstimatorState(beam.EventTime, span, Input) int64 {
+	return math.MinInt64
+}
+
+func (f *streamFn) CreateWatermarkEstimator(ms int64) *bounded { return &bounded{ms} }
+
+func (f *streamFn) WatermarkEstimatorState(w *bounded) int64 { return w.ms }
+
+// bounded is the watermark of a stream whose disorder has a bound.
+type bounded struct{ ms int64 }
+
+// CurrentWatermark implements sdf.WatermarkEstimator.
+func (w *bounded) CurrentWatermark() time.Time {
+	return mtime.Normalize(mtime.Time(w.ms)).ToTime()
+}
+
+// see takes in a record.
+func (w *bounded) see(tMs, outOfOrderMs int64) { w.ms = max(w.ms, tMs-outOfOrderMs) }
+
+// infinity is a watermark after which nothing comes.
+const infinity = int64(mtime.MaxTimestamp)
+
+// ProcessElement reads a few megabytes of records, or what a pipe has to say,
+// then checkpoints.
+func (f *streamFn) ProcessElement(ctx context.Context, w *bounded, rt *sdf.LockRTracker, in Input, record emitRecord, bad emitBad) (sdf.ProcessContinuation, error) {
+	s := rt.GetRestriction().(span)
+	over := int64(len(in.Files))
+	switch {
+	case s.File == over:
+		rt.TryClaim(claim{start: math.MaxInt64})
+		return sdf.StopProcessing(), nil
+	case f.halt.Asked():
+		f.halt.Stopped(w.ms)
+		return f.finish(w, rt, over)
+	}
+
+	file := in.Files[s.File]
+	b := streamBundle{streamFn: f, w: w, rt: rt, file: file, index: s.File, record: record, bad: bad}
+	end, err := b.read(s)
+	b.n.add(ctx, f.tally)
+	f.tally.Reached(w.ms)
+	switch {
+	case err != nil:
+		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)
+	case end && s.File+1 == over:
+		return f.finish(w, rt, over)
+	case end:
+		rt.TryClaim(claim{file: s.File + 1, next: 0, line: 1})
+	}
+	return sdf.ResumeProcessingIn(0), nil
+}
+
+// finish goes behind the last file.
+func (f *streamFn) finish(w *bounded, rt *sdf.LockRTracker, over int64) (sdf.ProcessContinuation, error) {
+	w.ms = infinity
+	rt.TryClaim(claim{file: over})
+	return sdf.ResumeProcessingIn(0), nil
+}
+
+// streamBundle is one bundle of a stream.
+type streamBundle struct {
+	*streamFn
+	w      *bounded
+	rt     *sdf.LockRTracker
+	file   File
+	index  int64
+	record emitRecord
+	bad    emitBad
+
+	n     counts
+	v     records.Values
+	nowMs int64
+}
+
+// read reads on at s and reports whether the file has ended.
+func (b *streamBundle) read(s span) (end bool, err error) {
+	in := unpark(place{b.tally, b.file.Path, s.Start})
+	if in == nil {
+		if in, err = openCursor(b.file, s, b.MaxRecordBytes, b.dec); err != nil {
+			return false, err
+		}
+	}
+	now := time.Now()
+	b.nowMs = now.UnixMilli()
+	in.wait(now.Add(patience))
+	at := s.Start
+	for at < s.Start+bundleBytes {
+		it, err := in.next(b.dec)
+		switch {
+		case errors.Is(err, errWait):
+			return false, nil
+		case errors.Is(err, io.EOF):
+			in.close()
+			return true, nil
+		case err != nil:
+			in.close()
+			return false, err
+		}
+		if b.n.read == 0 {
+			now = time.Now()
+			b.nowMs = now.UnixMilli()
+			in.wait(now.Add(lingerTime))
+		}
+		c := it.claim()
+		c.file = b.index
+		if !b.rt.TryClaim(c) {
+			return false, errors.New("files: a stream was split while it was read")
+		}
+		at = it.next
+		b.take(in, &it)
+	}
+	if b.file.Pipe == "" {
+		park(place{b.tally, b.file.Path, at}, in)
+	}
+	return false, nil
+}
+
+// take emits one record.
+func (b *streamBundle) take(in *cursor, it *item) {
+	b.n.read++
+	pos := it.position()
+	reason := in.decode(b.dec, it, &b.v)
+	if reason == "" {
+		reason = b.future()
+	}
+	if reason != "" {
+		b.n.refuse(b.tally, b.bad, Bad{Source: b.file.Name, Position: pos, Raw: it.text, Reason: reason})
+		return
+	}
+	r := Record{
+		Key: string(b.v.Key), Currency: string(b.v.Currency), Amount: b.v.Amount,
+		Source: b.file.Name, Position: pos,
+	}
+	if b.v.TimeMs < b.w.ms {
+		r.Raw = in.raw(it)
+	}
+	b.record(mtime.Time(b.v.TimeMs), b.w.ms, r)
+	b.w.see(b.v.TimeMs, b.OutOfOrderMs)
+}
+
+// future says why a record is too far ahead of the clock.
+func (b *streamBundle) future() string {
+	ahead := b.v.TimeMs - b.nowMs
+	if b.FutureMs == 0 || ahead <= b.FutureMs {
+		return ""
+	}
+	return fmt.Sprintf("the time %s is %v ahead of the clock, the limit is %s: a wrong clock would make everyone else late",
+		records.FormatTime(b.v.TimeMs), time.Duration(ahead)*time.Millisecond, b.FutureLimitText)
+}

@@ -1,0 +1,182 @@
+package rows
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/csv"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tidemark/connectors/records"
+	"tidemark/connectors/sink"
+	"tidemark/transforms/gmv"
+)
+
+// Format is how rows are written.
+type Format string
+
+// The formats of rows: an object of JSON a line; comma-separated values with
+// a header; key|window start in ms|sum; aligned columns for people.
+const (
+	JSON  Format = "json"
+	CSV   Format = "csv"
+	Pipe  Format = "pipe"
+	Table Format = "table"
+)
+
+// column is a column of a row that is not JSON.
+type column struct {
+	name  string
+	right bool // aligned to the right in a table
+}
+
+// gmvColumns are those of sums of money.
+func gmvColumns(withCurrency bool) []column {
+	cols := []column{{"key", false}}
+	if withCurrency {
+		cols = append(cols, column{"currency", false})
+	}
+	return append(cols, []column{
+		{"window_start", false},
+		{"window_end", false},
+		{"pane", false},
+		{"revision", true},
+		{"sum", true},
+		{"previous_sum", true},
+		{"count", true},
+		{"previous_count", true},
+		{"max_event_time", false},
+	}...)
+}
+
+func names(cols []column) []string {
+	all := make([]string, len(cols))
+	for i, c := range cols {
+		all[i] = c.name
+	}
+	return all
+}
+
+// GMVLayout is what stands around the rows of sums of money.
+func GMVLayout(f Format, withCurrency bool) sink.Layout {
+	cols := gmvColumns(withCurrency)
+	switch f {
+	case CSV:
+		return sink.Layout{Header: strings.Join(names(cols), ",")}
+	case Table:
+		l := sink.Layout{Header: strings.Join(names(cols), "\t")}
+		for _, c := range cols {
+			l.Right = append(l.Right, c.right)
+		}
+		return l
+	default:
+		return sink.Layout{}
+	}
+}
+
+// The columns of late and of bad records. What is not text is JSON.
+const (
+	lateHeader = "event,time,missed,missed_all,source,position"
+	badHeader  = "source,position,raw,reason,raw_base64"
+)
+
+// LateLayout is what stands around late records.
+func LateLayout(f Format) sink.Layout { return headed(f, lateHeader) }
+
+// BadLayout is what stands around bad records.
+func BadLayout(f Format) sink.Layout { return headed(f, badHeader) }
+
+func headed(f Format, header string) sink.Layout {
+	if f == CSV {
+		return sink.Layout{Header: header}
+	}
+	return sink.Layout{}
+}
+
+// appendGMV appends a row in a format.
+func appendGMV(dst []byte, f Format, r *gmv.Row, withCurrency bool) []byte {
+	switch f {
+	case CSV:
+		return appendCSV(dst, gmvCells(r, withCurrency))
+	case Table:
+		for i, c := range gmvCells(r, withCurrency) {
+			if i > 0 {
+				dst = append(dst, '\t')
+			}
+			dst = append(dst, printable(c)...)
+		}
+		return dst
+	case Pipe:
+		dst = append(append(dst, printable(r.Key)...), '|')
+		dst = append(strconv.AppendInt(dst, r.StartMs, 10), '|')
+		return strconv.AppendInt(dst, r.Minor, 10)
+	default:
+		return AppendGMV(dst, r, withCurrency)
+	}
+}
+
+// gmvCells are the cells of a row, in the order of its columns. Null is empty.
+func gmvCells(r *gmv.Row, withCurrency bool) []string {
+	cells := []string{r.Key}
+	if withCurrency {
+		cells = append(cells, r.Currency)
+	}
+	number := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	return append(cells, records.FormatTime(r.StartMs), records.FormatTime(r.EndMs), r.Pane,
+		number(&r.Revision), number(&r.Minor), number(r.PreviousMinor), number(&r.Count), number(r.PreviousCount),
+		records.FormatTime(r.MaxTimeMs))
+}
+
+// printable is text that keeps to its line and cell: control characters are
+// written as in Go's source.
+func printable(s string) string {
+	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+		return s
+	}
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
+
+// appendCSV appends a row of comma-separated values, without its newline.
+func appendCSV(dst []byte, cells []string) []byte {
+	b := bytes.NewBuffer(dst)
+	w := csv.NewWriter(b)
+	_ = w.Write(cells) // into memory: nothing can go wrong
+	w.Flush()
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+func appendLateCSV(dst []byte, rec *Late) []byte {
+	missed := []byte("[")
+	for i, w := range rec.Missed {
+		if i > 0 {
+			missed = append(missed, ',')
+		}
+		missed = append(appendWindow(append(missed, '{'), w.StartMs, w.EndMs), '}')
+	}
+	return appendCSV(dst, []string{
+		string(rec.Event), records.FormatTime(rec.TimeMs), string(append(missed, ']')),
+		strconv.FormatBool(rec.All), rec.Source, strconv.FormatInt(rec.Position, 10),
+	})
+}
+
+func appendBadCSV(dst []byte, rec *Bad) []byte {
+	exact := ""
+	if !utf8.Valid(rec.Raw) {
+		exact = base64.StdEncoding.EncodeToString(rec.Raw)
+	}
+	text := strings.ToValidUTF8(string(rec.Raw), "\ufffd")
+	return appendCSV(dst, []string{rec.Source, strconv.FormatInt(rec.Position, 10), text, rec.Reason, exact})
+}
+
+// appendOverflowCSV appends the sum that could not be shown as a bad record.
+func appendOverflowCSV(dst []byte, o *gmv.Overflow, withCurrency bool) []byte {
+	return appendBadCSV(dst, &Bad{Source: overflowSource, Raw: appendUnshown(nil, o, withCurrency), Reason: o.Reason})
+}

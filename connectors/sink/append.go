@@ -1,0 +1,154 @@
+package sink
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// Appender writes the lines of an output to its target as they come: behind what
+// a file holds already, or to standard output. It is safe for concurrent use.
+type Appender struct {
+	target Target
+	layout Layout
+
+	mu    sync.Mutex
+	file  *os.File // nil for standard output
+	out   io.Writer
+	lines *writer
+	text  bytes.Buffer
+	size  int64 // of the file
+	err   error // what it has failed of, for good
+}
+
+// NewAppender opens t for appending. A file that ends inside a line, which
+// a crash can leave, gets a newline first; an empty one, and standard output, get
+// the header.
+func NewAppender(t Target, l Layout, stdout io.Writer) (*Appender, error) {
+	a := &Appender{target: t, layout: l, out: stdout}
+	a.lines = newWriter(l, &a.text)
+	var err error
+	if !t.IsStdout() {
+		err = a.open()
+	}
+	if err == nil && a.size == 0 {
+		err = a.lines.header()
+	}
+	if err == nil {
+		err = a.write()
+	}
+	if err != nil {
+		return nil, errors.Join(a.wrap(err), a.Close())
+	}
+	return a, nil
+}
+
+func (a *Appender) open() (err error) {
+	if a.file, err = os.OpenFile(a.target.uri, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666); err != nil {
+		return err
+	}
+	a.out = a.file
+	info, err := a.file.Stat()
+	if err != nil {
+		return err
+	}
+	if a.size = info.Size(); a.size == 0 {
+		return nil
+	}
+	var last [1]byte
+	if _, err := a.file.ReadAt(last[:], a.size-1); err != nil {
+		return err
+	}
+	if last[0] != '\n' {
+		a.text.WriteByte('\n')
+	}
+	return a.checkHeader()
+}
+
+// checkHeader refuses a file with another header.
+func (a *Appender) checkHeader() error {
+	if a.layout.Header == "" {
+		return nil
+	}
+	want := []byte(a.layout.Header + "\n")
+	have := make([]byte, len(want))
+	n, err := a.file.ReadAt(have, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if !bytes.Equal(have[:n], want) {
+		first, _, _ := bytes.Cut(have[:n], []byte("\n"))
+		return fmt.Errorf("begins with %q, want the header %q, or an empty file", first, a.layout.Header)
+	}
+	return nil
+}
+
+func (a *Appender) wrap(err error) error {
+	return fmt.Errorf("output %q: %w", a.target.uri, cause(err))
+}
+
+// AddBatch writes the lines of a batch, all of them or none: what a full disk has
+// left of them is taken back. After an error every further call fails.
+func (a *Appender) AddBatch(batch Batch) error {
+	return a.add(func(line func([]byte) error) error {
+		return batch.Each(func(_, text []byte) error { return line(text) })
+	})
+}
+
+// AddSpool writes the lines of a spool, as AddBatch does.
+func (a *Appender) AddSpool(sp *Spool) error {
+	return a.add(sp.Each)
+}
+
+func (a *Appender) add(each func(func([]byte) error) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.err != nil {
+		return a.err
+	}
+	start := a.size
+	err := each(func(line []byte) error {
+		if err := a.lines.line(line); err != nil {
+			return err
+		}
+		if a.text.Len() < bufferBytes {
+			return nil
+		}
+		return a.write()
+	})
+	if err == nil {
+		err = a.write()
+	}
+	if err != nil {
+		a.err = a.wrap(err)
+		if a.file != nil {
+			a.err = errors.Join(a.err, a.file.Truncate(start))
+		}
+	}
+	return a.err
+}
+
+// write hands on what is there, in one call.
+func (a *Appender) write() error {
+	if err := a.lines.out.Flush(); err != nil {
+		return err
+	}
+	n, err := a.out.Write(a.text.Bytes())
+	a.size += int64(n)
+	a.text.Reset()
+	return err
+}
+
+// Close closes the file.
+func (a *Appender) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	if err := a.file.Close(); err != nil {
+		return a.wrap(err)
+	}
+	return nil
+}
