@@ -3,7 +3,6 @@ package pipelines
 import (
 	"context"
 	"reflect"
-	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -46,17 +45,11 @@ type GMV struct {
 	// a stream; or it is Timeline where Script names one: that is what its
 	// records call their source.
 	Files    []files.File
-	Stream   *Stream
+	Stream   *files.StreamConfig // its Config is set from the fields above
 	Timeline []timeline.Step
 	Script   string
 
 	Rows, Late, Bad Outlet
-}
-
-// Stream is how files and pipes are read as a stream; see [files.StreamConfig].
-type Stream struct {
-	MaxOutOfOrderness time.Duration
-	FutureLimit       time.Duration
 }
 
 // Build adds the pipeline to s.
@@ -95,9 +88,9 @@ func (g GMV) read(s beam.Scope) (in, bad beam.PCollection, err error) {
 	case g.Script != "":
 		return g.play(s)
 	case g.Stream != nil:
-		in, bad = files.Stream(s, files.StreamConfig{
-			Config: cfg, MaxOutOfOrderness: g.Stream.MaxOutOfOrderness, FutureLimit: g.Stream.FutureLimit,
-		}, g.Files)
+		stream := *g.Stream
+		stream.Config = cfg
+		in, bad = files.Stream(s, stream, g.Files)
 	default:
 		in, bad = files.Read(s, cfg, g.Files)
 	}

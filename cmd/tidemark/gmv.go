@@ -118,7 +118,7 @@ func runGMV(ctx context.Context, args []string) error {
 	job := job{runFlags: g.runFlags, outlets: outlets{list: outs, how: g.release(in), stdout: os.Stdout}, stderr: os.Stderr}
 	return job.run(ctx, func(dir string) (build, error) {
 		if g.stream {
-			p.Stream = &pipelines.Stream{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
+			p.Stream = &files.StreamConfig{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
 			p.Files = in.open(os.Stdin)
 		} else if p.Files, err = in.spool(dir, os.Stdin); err != nil {
 			return nil, err // the input must be there for a second attempt

@@ -42,7 +42,7 @@ func (c *csvReader) next() (row, error) {
 		return row{}, err
 	}
 	r := row{line: first, count: 1}
-	if first.long {
+	if first.long || len(bytes.TrimSpace(first.text)) == 0 {
 		return r, nil
 	}
 	if bytes.IndexByte(first.text, '"') < 0 || even(first.text) {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"slices"
 	"sync"
 
 	"tidemark/internal/tally"
@@ -20,47 +21,50 @@ type place struct {
 // maxParked bounds the files that are kept open.
 const maxParked = 64
 
-// parked holds cursors between bundles.
-var parked struct {
-	sync.Mutex
-	at    map[place]*cursor
-	order []place // the oldest first
+// lot holds cursors between bundles, the oldest first. There are a few.
+type lot struct {
+	mu  sync.Mutex
+	all []parkedCursor
 }
 
-// park keeps a cursor for the bundle that goes on at p.
-func park(p place, c *cursor) {
-	parked.Lock()
-	defer parked.Unlock()
-	if parked.at == nil {
-		parked.at = map[place]*cursor{}
-	}
-	if old := parked.at[p]; old != nil {
-		old.close() // two spans that begin alike
-	} else {
-		parked.order = append(parked.order, p)
-	}
-	parked.at[p] = c
-	for len(parked.order) > maxParked {
-		oldest := parked.order[0]
-		parked.order = parked.order[1:]
-		if c := parked.at[oldest]; c != nil {
-			c.close()
-			delete(parked.at, oldest)
-		}
+type parkedCursor struct {
+	at place
+	*cursor
+}
+
+var parked lot
+
+// park keeps a cursor for the bundle that goes on at p. It closes the oldest one
+// where there are too many.
+func (l *lot) park(p place, c *cursor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, parkedCursor{p, c})
+	if len(l.all) > maxParked {
+		l.all[0].close()
+		l.all = slices.Delete(l.all, 0, 1)
 	}
 }
 
-// unpark returns the cursor that waits at p, or nil.
-func unpark(p place) *cursor {
-	parked.Lock()
-	defer parked.Unlock()
-	c := parked.at[p]
-	delete(parked.at, p)
-	for i, q := range parked.order {
-		if q == p {
-			parked.order = append(parked.order[:i], parked.order[i+1:]...)
-			break
-		}
+// take returns a cursor that waits at p, or nil.
+func (l *lot) take(p place) *cursor {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.all, func(c parkedCursor) bool { return c.at == p })
+	if i < 0 {
+		return nil
 	}
+	c := l.all[i].cursor
+	l.all = slices.Delete(l.all, i, i+1)
 	return c
+}
+
+// clear closes everything.
+func (l *lot) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.all {
+		c.close()
+	}
+	l.all = nil
 }

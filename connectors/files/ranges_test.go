@@ -38,9 +38,23 @@ type fataler interface {
 	Fatalf(string, ...any)
 }
 
+// reopen makes every bundle open its file again, as another worker would.
+var reopen bool
+
 // process reads one span as a worker does: until the source stops, with a
 // checkpoint wherever it asks for one.
 func process(t fataler, fn *readFn, file File, s span) (items []seen, checkpoints int) {
+	t.Helper()
+	items, checkpoints, err := tryProcess(t, fn, file, s, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return items, checkpoints
+}
+
+// tryProcess is process with the error returned. It calls between behind the
+// first checkpoint.
+func tryProcess(t fataler, fn *readFn, file File, s span, between func()) (items []seen, checkpoints int, err error) {
 	t.Helper()
 	in := func(et beam.EventTime, mark int64, r Record) {
 		if et != 1000 || mark != math.MinInt64 || r.Amount != 5 || r.Source != file.Name || len(r.Raw) > 0 {
@@ -55,25 +69,30 @@ func process(t fataler, fn *readFn, file File, s span) (items []seen, checkpoint
 		items = append(items, seen{Position: b.Position, Raw: string(b.Raw), Reason: b.Reason})
 	}
 	for {
+		if reopen {
+			parked.clear()
+		}
 		rt := fn.CreateTracker(s)
 		next, err := fn.ProcessElement(context.Background(), rt, file, in, bad)
 		if err != nil {
-			t.Fatal(err)
+			return items, checkpoints, err
 		}
 		if !next.ShouldResume() {
 			if !rt.IsDone() {
 				t.Fatalf("%+v: stopped and not done", s)
 			}
-			return items, checkpoints
+			return items, checkpoints, nil
 		}
 		_, residual, err := rt.TrySplit(0)
 		if err != nil || !rt.IsDone() {
 			t.Fatalf("%+v: checkpoint, error %v, done %v", s, err, rt.IsDone())
 		}
 		if residual == nil {
-			return items, checkpoints
+			return items, checkpoints, nil
 		}
-		checkpoints++
+		if checkpoints++; checkpoints == 1 {
+			between()
+		}
 		s = residual.(span)
 	}
 }

@@ -138,7 +138,7 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 	fail := func(err error) (sdf.ProcessContinuation, error) {
 		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)
 	}
-	in := unpark(place{f.tally, file.Path, s.Start})
+	in := parked.take(place{f.tally, file.Path, s.Start})
 	if in == nil {
 		var err error
 		if in, err = openCursor(file, s, f.MaxRecordBytes, f.dec); err != nil {
@@ -175,7 +175,11 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 		})
 	}
 	n.add(ctx, f.tally)
-	park(place{f.tally, file.Path, at}, in)
+	if at < s.End {
+		parked.park(place{f.tally, file.Path, at}, in)
+	} else {
+		in.close() // nobody comes back
+	}
 	return sdf.ResumeProcessingIn(0), nil
 }
 

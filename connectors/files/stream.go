@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,10 @@ type StreamConfig struct {
 	// machine's clock: what is further is a bad record, so that one wrong clock
 	// cannot move the watermark past everyone else. 0 is no limit.
 	FutureLimit time.Duration
+
+	// BundleBytes is how much is read between two checkpoints, between which
+	// the watermark stands still; 0 is 4 MiB.
+	BundleBytes int64
 }
 
 // Input is what a stream reads, one file after the other.
@@ -63,6 +68,7 @@ func Stream(s beam.Scope, cfg StreamConfig, files []File) (records, bad beam.PCo
 		OutOfOrderMs:    cfg.MaxOutOfOrderness.Milliseconds(),
 		FutureMs:        cfg.FutureLimit.Milliseconds(),
 		FutureLimitText: cfg.FutureLimit.String(),
+		BundleBytes:     cmp.Or(cfg.BundleBytes, bundleBytes),
 	}, beam.Create(s, Input{files}))
 }
 
@@ -83,6 +89,7 @@ type streamFn struct {
 	OutOfOrderMs    int64
 	FutureMs        int64
 	FutureLimitText string
+	BundleBytes     int64
 
 	dec   *records.Decoder
 	tally *tally.Tally
@@ -191,7 +198,7 @@ type streamBundle struct {
 
 // read reads on at s and reports whether the file has ended.
 func (b *streamBundle) read(s span) (end bool, err error) {
-	in := unpark(place{b.tally, b.file.Path, s.Start})
+	in := parked.take(place{b.tally, b.file.Path, s.Start})
 	if in == nil {
 		if in, err = openCursor(b.file, s, b.MaxRecordBytes, b.dec); err != nil {
 			return false, err
@@ -201,7 +208,7 @@ func (b *streamBundle) read(s span) (end bool, err error) {
 	b.nowMs = now.UnixMilli()
 	in.wait(now.Add(patience))
 	at := s.Start
-	for at < s.Start+bundleBytes {
+	for at < s.Start+b.BundleBytes {
 		it, err := in.next(b.dec)
 		switch {
 		case errors.Is(err, errWait):
@@ -227,7 +234,7 @@ func (b *streamBundle) read(s span) (end bool, err error) {
 		b.take(in, &it)
 	}
 	if b.file.Pipe == "" {
-		park(place{b.tally, b.file.Path, at}, in)
+		parked.park(place{b.tally, b.file.Path, at}, in)
 	}
 	return false, nil
 }
