@@ -28,6 +28,7 @@ type gmvFlags struct {
 	fields   records.Fields
 	key      string
 	maxBytes int
+	report   bool
 }
 
 func (g *gmvFlags) define(fs *flagSet) {
@@ -56,6 +57,9 @@ func (g *gmvFlags) define(fs *flagSet) {
 	g.windowFlags.define(fs)
 	g.outputFlags.define(fs)
 	g.runFlags.define(fs)
+	fs.section("", func() {
+		fs.BoolVar(&g.report, "lateness_report", false, "instead of rows, print how late the records of --input are as a stream, in the order in which they stand there, with this --max_out_of_orderness:\nfor each --allowed_lateness worth a look, how many (record, window) pairs are late; --format table is for people")
+	})
 }
 
 // fieldName is the name of a field of records.Fields at the start of an error.
@@ -96,7 +100,10 @@ func runGMV(ctx context.Context, args []string) error {
 		return err
 	}
 	p.Config.Windows, p.Config.AllowedLateness = fn, g.lateness
-	if err := g.inputFlags.check(fs); err != nil {
+	if err := g.inputFlags.check(fs, g.report); err != nil {
+		return err
+	}
+	if err := g.checkReport(fs); err != nil {
 		return err
 	}
 	if err := g.runFlags.check(g.timeline != ""); err != nil {
@@ -108,6 +115,9 @@ func runGMV(ctx context.Context, args []string) error {
 	in, err := g.inputFlags.resolve()
 	if err != nil {
 		return err
+	}
+	if g.report {
+		return g.reportLateness(ctx, p, in, os.Stdout, os.Stderr)
 	}
 	p.Timeline, p.Script = in.steps, in.name
 	outs, err := g.outputFlags.resolve(append(files.Paths(in.files), in.name), p.Fields.Currency != "")
@@ -128,4 +138,20 @@ func runGMV(ctx context.Context, args []string) error {
 			return p.Build(s)
 		}, nil
 	})
+}
+
+// checkReport checks what goes with --lateness_report.
+func (g *gmvFlags) checkReport(fs *flagSet) error {
+	if !g.report {
+		return nil
+	}
+	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "drain"} {
+		if fs.given(name) {
+			return usagef("--%s with --lateness_report, want one of them: the report runs no pipeline", name)
+		}
+	}
+	if g.format != "json" && g.format != "table" {
+		return usagef("--format %s with --lateness_report, want json or table", g.format)
+	}
+	return nil
 }

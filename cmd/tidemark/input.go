@@ -16,7 +16,7 @@ import (
 // inputFlags are the flags that say where records come from.
 type inputFlags struct {
 	input    string
-	format   string
+	kind     string
 	timeline string
 
 	stream      bool
@@ -33,7 +33,7 @@ func (f *inputFlags) define(fs *flagSet) {
 		fs.StringVar(&f.input, "input", "", "`FILE` or pattern, such as 'day/*.csv.gz': .ndjson, or .csv with a header, each also .gz; or - for standard input.\nRead to its end, so that nothing in it is late, unless --stream is given")
 	})
 	fs.section("", func() {
-		fs.StringVar(&f.format, "input_format", "", "`ndjson|csv`: what the input holds, where its name does not say so (default of standard input: ndjson)")
+		fs.StringVar(&f.kind, "input_format", "", "`ndjson|csv`: what the input holds, where its name does not say so (default of standard input: ndjson)")
 	})
 	fs.section("", func() {
 		fs.StringVar(&f.timeline, "timeline", "", "`FILE` with a script of events and watermarks, played step by step on the embedded runner")
@@ -52,10 +52,11 @@ func (f *inputFlags) define(fs *flagSet) {
 	})
 }
 
-// check checks the flags that make sense only together.
-func (f *inputFlags) check(fs *flagSet) error {
+// check checks the flags that make sense only together. AsStream says that the
+// input is taken for a stream without --stream.
+func (f *inputFlags) check(fs *flagSet, asStream bool) error {
 	for _, name := range []string{"max_out_of_orderness", "idle_timeout", "future_limit", "drain"} {
-		if fs.given(name) && !f.stream {
+		if fs.given(name) && !f.stream && !asStream {
 			return usagef("--%s without --stream, want both: it is about streams", name)
 		}
 	}
@@ -70,12 +71,12 @@ func (f *inputFlags) check(fs *flagSet) error {
 			return usagef("--%s = %v, want a whole number of milliseconds, 0s or more", d.name, d.value)
 		}
 	}
-	switch files.Format(f.format) {
+	switch files.Format(f.kind) {
 	case "", files.NDJSON, files.CSV:
 	default:
-		return usagef("--input_format = %q, want ndjson or csv", f.format)
+		return usagef("--input_format = %q, want ndjson or csv", f.kind)
 	}
-	if f.format != "" && f.timeline != "" {
+	if f.kind != "" && f.timeline != "" {
 		return usagef("--input_format with --timeline, want it with --input")
 	}
 	return nil
@@ -102,12 +103,12 @@ func (f *inputFlags) resolve() (input, error) {
 	case f.input == "":
 		return input{}, usagef("no input, want --input FILE, --input - or --timeline FILE")
 	case f.input == stdinName:
-		return input{files: []files.File{{Name: stdinName, Format: files.Format(f.format)}}}, nil
+		return input{files: []files.File{{Name: stdinName, Format: files.Format(f.kind)}}}, nil
 	}
 	if scheme, _, ok := strings.Cut(f.input, "://"); ok {
 		return input{}, usagef("--input %s: unknown scheme %q, want a file, a pattern or -", f.input, scheme)
 	}
-	found, err := files.Glob(f.input, files.Format(f.format))
+	found, err := files.Glob(f.input, files.Format(f.kind))
 	if err != nil {
 		return input{}, usagef("--input %w", err)
 	}
