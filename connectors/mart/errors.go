@@ -10,12 +10,14 @@ import (
 
 // What errors.Is finds in the errors of this package.
 var (
-	ErrLocked    = errors.New("locked by another process")
-	ErrFull      = errors.New("the disk is full, or the file may not grow")
-	ErrNotMart   = errors.New("not a mart")
-	ErrReadOnly  = errors.New("read-only")
-	ErrNoJob     = errors.New("no such job")
-	ErrNotExist  = errors.New("no such file")
+	ErrLocked     = errors.New("locked by another process")
+	ErrFull       = errors.New("the disk is full, or the file may not grow")
+	ErrNotMart    = errors.New("not a mart")
+	ErrNotExist   = errors.New("no such file")
+	ErrReadOnly   = errors.New("read-only")
+	ErrNoJob      = errors.New("no such job")
+	ErrSuperseded = errors.New("a newer run of the job has replaced all rows of older ones; nothing was written")
+
 	errEnded     = errors.New("has ended already")
 	errDamaged   = errors.New("damaged: SQLite finds its pages malformed")
 	errCannot    = errors.New("cannot be opened, or its folder does not take the files that SQLite needs next to it")

@@ -18,6 +18,10 @@ import (
 // another job takes seconds, and who waits for it has a whole run to lose.
 const busyTimeout = 30 * time.Second
 
+// minSize is the size of the smallest database in bytes. SQLite takes a file that
+// is smaller for an empty one, and would write over it.
+const minSize = 512
+
 // Mart is an open mart. It is safe for concurrent use, one transaction at a time.
 type Mart struct {
 	path string
@@ -80,6 +84,8 @@ func (m *Mart) look() (isNew bool, err error) {
 		return false, fmt.Errorf("%w: a folder", ErrNotMart)
 	case !info.Mode().IsRegular():
 		return false, fmt.Errorf("%w: a special file (%v)", ErrNotMart, info.Mode())
+	case info.Size() > 0 && info.Size() < minSize:
+		return false, errNotSQLite
 	}
 	return info.Size() == 0, nil
 }

@@ -13,8 +13,9 @@ import "fmt"
 // directly; else they go through a temporary table, which takes disk space of its
 // own.
 //
-// If a newer run of the job has ended before, its rows stay, and this run ends as
-// "superseded". If Replace fails, nothing has changed, and the run goes on.
+// If a newer run of the job has been here before, its rows stay, this run ends as
+// "superseded", and the error is [ErrSuperseded]. If Replace fails of something
+// else, nothing has changed, and the run goes on.
 func (r *Run) Replace(all map[Kind]Lines, sum Summary) error {
 	m := r.mart
 	for kind := range all {
@@ -26,12 +27,12 @@ func (r *Run) Replace(all map[Kind]Lines, sum Summary) error {
 		return err
 	}
 	defer m.synchronous("NORMAL") //nolint:errcheck // it would only be slower
-	err := r.transact(func() error {
-		newer, err := m.exist("SELECT 1 FROM runs WHERE job = ? AND run > ? AND status = ?", r.job, r.id, Done)
-		if err != nil {
+	late := false
+	err := r.transact(func() (err error) {
+		if late, err = r.isSuperseded(); err != nil {
 			return err
 		}
-		if newer {
+		if late {
 			return r.end(superseded, sum)
 		}
 		for kind := range kinds {
@@ -41,12 +42,18 @@ func (r *Run) Replace(all map[Kind]Lines, sum Summary) error {
 				}
 			}
 		}
+		if err := m.exec("UPDATE runs SET replaced = 1 WHERE run = ?", r.id); err != nil {
+			return err
+		}
 		return r.end(Done, sum)
 	})
 	if err != nil {
 		return err
 	}
 	r.ended.Store(true)
+	if late {
+		return m.explain(r.superseded())
+	}
 	return nil
 }
 

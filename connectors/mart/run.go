@@ -1,6 +1,8 @@
 package mart
 
 import (
+	"cmp"
+	"database/sql"
 	"fmt"
 	"sync/atomic"
 
@@ -58,7 +60,7 @@ const (
 
 	running    = "running"
 	crashed    = "crashed"    // found "running" by the next run of the job
-	superseded = "superseded" // ended after a newer run of the job
+	superseded = "superseded" // came to Replace after a newer run of the job
 )
 
 // Run is a run of a job. It is safe for concurrent use.
@@ -103,11 +105,17 @@ func (r *Run) Number() int64 { return r.id }
 //
 // Lines of window counts are deltas: they are added to what the run has put
 // there, and the first one for a window replaces what an older run has left.
+//
+// If a newer run of the job has replaced all rows of older ones (see
+// [Run.Replace]), the error is [ErrSuperseded].
 func (r *Run) Insert(kind Kind, lines Lines) error {
 	if err := kind.check(); err != nil {
 		return fmt.Errorf("mart %q: %w", r.mart.path, err)
 	}
 	return r.transact(func() error {
+		if late, err := r.isSuperseded(); err != nil || late {
+			return cmp.Or(err, r.superseded())
+		}
 		return r.add(kind, lines, func(t *table) string { return t.name })
 	})
 }
@@ -137,6 +145,17 @@ func (r *Run) transact(f func() error) error {
 	})
 }
 
+// isSuperseded reports whether a newer run of the job has replaced all rows. A
+// row that such a run has left alone may bear the number of a run older than r,
+// but is not for r to overwrite.
+func (r *Run) isSuperseded() (bool, error) {
+	return r.mart.exist("SELECT 1 FROM runs WHERE job = ? AND run > ? AND replaced", r.job, r.id)
+}
+
+func (r *Run) superseded() error {
+	return fmt.Errorf("run %d of job %q: %w", r.id, r.job, ErrSuperseded)
+}
+
 // end writes how the run has ended.
 func (r *Run) end(status string, s Summary) error {
 	return r.mart.exec(`UPDATE runs SET status = ?, ended_ms = ?,
@@ -161,12 +180,16 @@ func tablesOf(kind Kind) []*table {
 // add adds lines to the tables of their kind, under the names that into gives
 // them.
 func (r *Run) add(kind Kind, lines Lines, into func(*table) string) error {
-	var write, flush = r.writeRows(kind, into), func() error { return nil }
+	flush := func() error { return nil }
+	var write func(line []byte) error
+	var err error
 	if kind == Counts {
 		write, flush = r.writeCounts(into(countsTable))
+	} else if write, err = r.writeRows(kind, into); err != nil {
+		return err
 	}
 	number := 0
-	err := lines(func(line []byte) error {
+	err = lines(func(line []byte) error {
 		number++
 		err := write(line)
 		if err != nil && codeOf(err) == 0 {
@@ -181,10 +204,12 @@ func (r *Run) add(kind Kind, lines Lines, into func(*table) string) error {
 }
 
 // writeRows returns what takes a line that is a row.
-func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []byte) error) {
-	statements := map[*table]string{}
+func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []byte) error, err error) {
+	statements := map[*table]*sql.Stmt{}
 	for _, t := range tablesOf(kind) {
-		statements[t] = t.insert(into(t))
+		if statements[t], err = r.mart.prepare(t.insert(into(t))); err != nil {
+			return nil, err
+		}
 	}
 	first := tablesOf(kind)[0]
 	args := []any{r.job, r.id}
@@ -193,11 +218,11 @@ func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []
 		if t == badTable && isOverflow(line) {
 			t = overflowTable
 		}
-		if args, err = t.values(args[:2], line); err != nil {
-			return err
+		if args, err = t.values(args[:2], line); err == nil {
+			_, err = statements[t].Exec(args...)
 		}
-		return r.mart.exec(statements[t], args...)
-	}
+		return err
+	}, nil
 }
 
 // isOverflow reports whether a line of bad records stands for a sum outside

@@ -153,6 +153,7 @@ const createRuns = `CREATE TABLE runs (
   job TEXT NOT NULL,
   command TEXT NOT NULL,
   status TEXT NOT NULL,
+  replaced INTEGER NOT NULL DEFAULT 0,
   started_ms INTEGER NOT NULL,
   ended_ms INTEGER,
   read INTEGER,
