@@ -2,8 +2,6 @@ package mart
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -11,18 +9,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fresh opens a mart of its own for a draw of a property.
-func fresh(t *rapid.T, dir string, n *int) *Mart {
-	*n++
-	path := filepath.Join(dir, fmt.Sprintf("%d.db", *n))
-	t.Cleanup(func() { os.Remove(path) }) //nolint:errcheck // the folder is removed too
-	return opened(t, path)
+// cleared is m without rows and runs, which takes less time than a new mart.
+func cleared(t *rapid.T, m *Mart) *Mart {
+	t.Helper()
+	ok(t, m.transact(func() error {
+		for _, name := range []string{"runs", "sqlite_sequence", "gmv", "window_counts", "late", "bad", "overflows"} {
+			if err := m.exec("DELETE FROM " + name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return m
 }
 
 // TestInsertAnyOrder draws rows of several runs, and inserts them in two orders
 // and in two batchings. Both leave the row of the newest (run, revision).
 func TestInsertAnyOrder(t *testing.T) {
-	dir, n := t.TempDir(), 0
+	shared := newMart(t)
 	type entry struct {
 		run, hour, revision int
 		key                 string
@@ -37,7 +41,7 @@ func TestInsertAnyOrder(t *testing.T) {
 		// A revision of a run is emitted once.
 		all := rapid.SliceOfNDistinct(draw, 0, 20, rapid.ID[entry]).Draw(t, "rows")
 		insert := func(order []entry) []string {
-			m := fresh(t, dir, &n)
+			m := cleared(t, shared)
 			runs := []*Run{begin(t, m, "job"), begin(t, m, "job"), begin(t, m, "job")}
 			for len(order) > 0 {
 				size := 1
@@ -51,9 +55,7 @@ func TestInsertAnyOrder(t *testing.T) {
 				ok(t, runs[order[0].run].Insert(Rows, of(lines...)))
 				order = order[size:]
 			}
-			got := query(t, m, "SELECT run, key, window_start_ms / 3600000 % 24, revision, sum FROM gmv")
-			ok(t, m.Close())
-			return got
+			return query(t, m, "SELECT run, key, window_start_ms / 3600000 % 24, revision, sum FROM gmv")
 		}
 
 		newest := map[string]entry{}
@@ -82,7 +84,7 @@ func TestInsertAnyOrder(t *testing.T) {
 // mart is always what the newest run of each job alone would have made, but for
 // the numbers of runs; and running an input again changes nothing at all.
 func TestReplaceAgain(t *testing.T) {
-	dir, n := t.TempDir(), 0
+	repeated, once := newMart(t), newMart(t)
 	type input struct {
 		job  string
 		sum  int
@@ -99,7 +101,7 @@ func TestReplaceAgain(t *testing.T) {
 		ok(t, begin(t, m, in.job).Replace(everything(in.sum, in.keys...), Summary{}))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		m := fresh(t, dir, &n)
+		m := cleared(t, repeated)
 		last := map[string]input{}
 		for _, in := range rapid.SliceOfN(draw, 1, 5).Draw(t, "runs") {
 			run(t, m, in)
@@ -110,15 +112,13 @@ func TestReplaceAgain(t *testing.T) {
 				t.Fatalf("the same input again: mismatch (-want +got):\n%s", diff)
 			}
 		}
-		clean := fresh(t, dir, &n)
+		clean := cleared(t, once)
 		for _, in := range last {
 			run(t, clean, in)
 		}
 		if diff := cmp.Diff(withoutRuns(t, clean), withoutRuns(t, m)); diff != "" {
 			t.Fatalf("mismatch (-want +got):\n%s", diff)
 		}
-		ok(t, m.Close())
-		ok(t, clean.Close())
 	})
 }
 
