@@ -110,6 +110,16 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
+// TestReconcileDocumented prints the rows that the documentation shows.
+func TestReconcileDocumented(t *testing.T) {
+	_, text, _ := strings.Cut(read(t, "../../docs", "mart.md"), "```json\n")
+	want, _, _ := strings.Cut(text, "```\n")
+	dir := t.TempDir()
+	fill(t, filepath.Join(dir, "mart.db"), "orders-03-02", 0, `{"window_start":"2026-03-02T09:00:00Z","window_end":"2026-03-02T10:00:00Z","currency":"EUR",`+
+		`"assigned":6,"added":5,"corrected":1,"late":1,"assigned_sum":"25550","added_sum":"24350","corrected_sum":"1000","late_sum":"1200"}`)
+	same(t, "rows", want, tidemark(t, dir, "", "reconcile", "--mart", "sqlite:mart.db").stdout)
+}
+
 // TestReconcileFails has counts that do not add up: all rows come, then the
 // error.
 func TestReconcileFails(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"tidemark/connectors/rows"
@@ -202,6 +203,30 @@ func TestManyCounts(t *testing.T) {
 	ok(t, begin(t, m, "job").Insert(Counts, of(append(lines, lines...)...)))
 	same(t, "counts", []string{fmt.Sprintf("%d|2|2|20|20", len(lines))},
 		query(t, m, "SELECT count(*), min(assigned), max(assigned), min(added_sum), max(added_sum) FROM window_counts"))
+}
+
+// TestAtOnce has many that insert, and some who read.
+func TestAtOnce(t *testing.T) {
+	m := newMart(t)
+	r := begin(t, m, "job")
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 20 {
+				err := errors.Join(
+					r.Insert(Counts, of(countsLine("", 8, 1, 0, 1), countsLine("", 8, 1, 1, 0))),
+					r.Insert(Rows, of(row(fmt.Sprint(i), 8, 0, 1), row("all", 8, i, i))),
+					m.Balances("job", func(b *Balance) error { return b.Check() }),
+				)
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	same(t, "counts", []string{"240|160|80|80|2400"}, query(t, m, "SELECT assigned, added, corrected, late, assigned_sum FROM window_counts"))
+	same(t, "rows", []string{"0|1", "1|1", "2|1", "3|1", "all|3"}, query(t, m, "SELECT key, sum FROM gmv"))
 }
 
 func TestEnd(t *testing.T) {

@@ -52,8 +52,7 @@ func Check(path string) error {
 		return fmt.Errorf("mart %q: %w", path, err)
 	}
 	if isNew {
-		// A file that is there and empty is opened too, for its permissions.
-		return m.checkFolder()
+		return m.checkNew()
 	}
 	m, err = open(path, "rw", 0)
 	if err != nil {
@@ -90,13 +89,21 @@ func (m *Mart) look() (isNew bool, err error) {
 	return info.Size() == 0, nil
 }
 
-// checkFolder reports why the folder of m takes no files.
-func (m *Mart) checkFolder() error {
-	f, err := os.CreateTemp(filepath.Dir(m.path), ".tidemark-*.tmp")
+// checkNew reports why no mart could be made where there is nothing yet, or an
+// empty file.
+func (m *Mart) checkNew() error {
+	dir := filepath.Dir(m.path)
+	f, err := os.CreateTemp(dir, ".tidemark-*.tmp")
 	if err != nil {
-		return fmt.Errorf("mart %q: folder %q takes no files: %w", m.path, filepath.Dir(m.path), cause(err))
+		return fmt.Errorf("mart %q: folder %q takes no files: %w", m.path, dir, cause(err))
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil || !exists(m.path) {
+		return err
+	}
+	if f, err = os.OpenFile(m.path, os.O_RDWR, 0); err != nil {
+		return fmt.Errorf("mart %q cannot be written: %w", m.path, cause(err))
+	}
+	return f.Close()
 }
 
 // cause strips the call and the path from an error of package os.
@@ -166,38 +173,36 @@ func (m *Mart) connect(mode string) error {
 	return nil
 }
 
-// setUp verifies that m is a mart that can be written, and makes it one if it is
-// empty and may be made.
+// setUp verifies that m is a mart that can be written, or is empty: then it makes
+// it one if it may.
 func (m *Mart) setUp(create bool) error {
 	err := m.transact(func() error {
-		empty, err := m.isEmpty()
-		if err != nil || !empty || !create {
+		switch empty, err := m.isEmpty(); {
+		case err != nil:
+			return err
+		case empty && create:
+			return m.execAll(createAll())
+		case empty:
+			return nil
+		}
+		if err := m.verify(); err != nil {
 			return err
 		}
-		for _, statement := range createAll() {
-			if err := m.exec(statement); err != nil {
-				return err
-			}
-		}
-		return nil
+		// Of a file that is read-only, it is a statement that writes which
+		// fails, not the beginning of a transaction.
+		return m.exec("DELETE FROM runs WHERE false")
 	})
 	// Whether another process writes at the moment is not for Open to say.
-	if err != nil && !errors.Is(err, ErrLocked) {
+	if errors.Is(err, ErrLocked) {
+		err = m.explain(m.verify())
+	}
+	if err != nil || !create {
 		return err
-	}
-	if err := m.verify(); err != nil {
-		return m.explain(err)
-	}
-	if !create {
-		return nil
 	}
 	// Readers need not wait for writers then. It cannot be changed while another
 	// process is connected, and the next one to open the mart tries again.
 	_ = m.exec("PRAGMA journal_mode = WAL")
-	if err := m.exec("PRAGMA cache_size = -16384"); err != nil { // KiB
-		return m.explain(err)
-	}
-	return m.explain(m.exec("PRAGMA synchronous = NORMAL"))
+	return m.explain(m.execAll([]string{"PRAGMA cache_size = -16384", "PRAGMA synchronous = NORMAL"})) // KiB
 }
 
 // isEmpty reports whether there is nothing in the file.

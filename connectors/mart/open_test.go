@@ -110,6 +110,46 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestPermissions needs a user whom permissions hold back.
+func TestPermissions(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everything")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "mart.db")
+	m := opened(t, path)
+	ok(t, m.Close())
+	ok(t, os.Chmod(path, 0o444))
+	for what, try := range map[string]func(string) error{
+		"Check": Check, "Open": func(path string) error { _, err := Open(path); return err },
+	} {
+		if err := try(path); !errors.Is(err, ErrReadOnly) {
+			t.Errorf("%s: error %v, want ErrReadOnly", what, err)
+		}
+	}
+	ro, err := OpenReadOnly(path)
+	ok(t, err)
+	ok(t, ro.Close())
+	ok(t, os.Chmod(dir, 0o555))
+	defer func() { ok(t, os.Chmod(dir, 0o777)) }()
+	says(t, Check(filepath.Join(dir, "new.db")), "takes no files: permission denied")
+}
+
+// TestEmptyDatabase has a database with nothing in it.
+func TestEmptyDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mart.db")
+	other(t, path, "PRAGMA journal_mode = WAL")
+	before := files(t, filepath.Dir(path))
+	ok(t, Check(path))
+	if after := files(t, filepath.Dir(path)); len(before["mart.db"]) == 0 || !maps.Equal(before, after) {
+		t.Errorf("files before: %q, and after: %q", before, after)
+	}
+	if _, err := OpenReadOnly(path); !errors.Is(err, ErrNotMart) {
+		t.Errorf("OpenReadOnly: error %v, want ErrNotMart", err)
+	}
+	ok(t, opened(t, path).Close())
+}
+
 func TestOpenNames(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

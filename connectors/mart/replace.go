@@ -106,10 +106,8 @@ func (r *Run) replace(kind Kind, lines Lines) error {
 		if err := m.exec(t.remove(), r.job, r.id); err != nil {
 			return err
 		}
-		for _, statement := range []string{t.merge(), "DROP TABLE " + t.staged()} {
-			if err := m.exec(statement); err != nil {
-				return err
-			}
+		if err := m.execAll([]string{t.merge(), "DROP TABLE " + t.staged()}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -39,7 +39,8 @@ func (k Kind) check() error {
 
 // Lines calls emit with one line after the other, without newlines, and returns
 // the first error of emit or one of its own. A line is valid until emit returns.
-// It may be called again and then hands out the same lines.
+// It may be called again and then hands out the same lines. It is called in a
+// transaction, and must not use the mart.
 type Lines func(emit func(line []byte) error) error
 
 // RunInfo says what runs.

@@ -44,6 +44,15 @@ func (m *Mart) exec(statement string, args ...any) error {
 	return err
 }
 
+func (m *Mart) execAll(statements []string) error {
+	for _, s := range statements {
+		if err := m.exec(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // prepare returns a prepared statement, to be used under the lock.
 func (m *Mart) prepare(statement string) (*sql.Stmt, error) {
 	if st := m.stmts[statement]; st != nil {
