@@ -25,7 +25,12 @@ type flagSet struct {
 // newFlagSet adds to the global flag set, where Beam's flags are already: a
 // runner is sent all flags that were set.
 func newFlagSet(name, usage string) *flagSet {
-	fs := &flagSet{FlagSet: flag.CommandLine, usage: usage, group: map[string]string{}}
+	return onFlagSet(flag.CommandLine, name, usage)
+}
+
+// onFlagSet adds to a flag set.
+func onFlagSet(set *flag.FlagSet, name, usage string) *flagSet {
+	fs := &flagSet{FlagSet: set, usage: usage, group: map[string]string{}}
 	fs.Init("tidemark "+name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
@@ -85,9 +90,11 @@ func (fs *flagSet) printHelp(w io.Writer) {
 		}
 		printFlag(&b, fs.Lookup(n))
 	}
-	b.WriteString("\nBeam's flags\n")
+	heading := "\nBeam's flags\n"
 	fs.VisitAll(func(f *flag.Flag) {
 		if !slices.Contains(fs.own, f.Name) {
+			b.WriteString(heading)
+			heading = ""
 			printFlag(&b, f)
 		}
 	})

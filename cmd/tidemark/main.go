@@ -2,6 +2,7 @@
 // late record accounted for.
 //
 //	tidemark gmv --input orders.ndjson --window 1h
+//	tidemark reconcile --mart sqlite:mart.db
 //	tidemark gmv --help
 //
 // Exit status: 0 done; 1 the job failed; 2 wrong usage, found before anything
@@ -42,6 +43,7 @@ type command struct {
 
 var commands = []command{
 	{"gmv", "money per key and window, exact, corrected when late records come", runGMV},
+	{"reconcile", "checks in a mart that nothing was lost", runReconcile},
 }
 
 // usageError is an error of the user's, found before anything was read.

@@ -231,7 +231,7 @@ func TestRefusedRest(t *testing.T) {
 // TestNoCommand shows the commands, and then says what is wrong.
 func TestNoCommand(t *testing.T) {
 	r := tidemark(t, t.TempDir(), "")
-	if r.status != exitUsage || r.stdout != "" || r.lastLine() != "tidemark: no command, want one of gmv" {
+	if r.status != exitUsage || r.stdout != "" || r.lastLine() != "tidemark: no command, want one of gmv, reconcile" {
 		t.Errorf("%+v", r)
 	}
 	if !strings.Contains(r.stderr, "usage: tidemark COMMAND [flags]") {

@@ -1,0 +1,248 @@
+package mart
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// busyTimeout is how long a writer waits for another one. A large Replace of
+// another job takes seconds, and who waits for it has a whole run to lose.
+const busyTimeout = 30 * time.Second
+
+// minSize is the size of the smallest database in bytes. SQLite takes a file that
+// is smaller for an empty one, and would write over it.
+const minSize = 512
+
+// Mart is an open mart. It is safe for concurrent use, one transaction at a time.
+type Mart struct {
+	path string
+	busy time.Duration
+	now  func() time.Time
+
+	mu    sync.Mutex // guards the connection
+	db    *sql.DB
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+// Open opens the mart at path. Where there is no file, or an empty one, it makes
+// a new mart. A file that is something else, or a mart of another schema version,
+// is an error and stays as it is.
+func Open(path string) (*Mart, error) { return open(path, "rwc", busyTimeout) }
+
+// OpenReadOnly opens a mart that is there, for [Mart.Jobs] and [Mart.Balances].
+// It refuses what [Open] refuses, and a file that is missing or empty.
+func OpenReadOnly(path string) (*Mart, error) { return open(path, "ro", busyTimeout) }
+
+// Check reports what [Open] would refuse, and changes nothing: it makes no mart
+// where there is none. A mart that is locked for the moment passes.
+func Check(path string) error {
+	m := &Mart{path: path}
+	isNew, err := m.look()
+	if err != nil {
+		return fmt.Errorf("mart %q: %w", path, err)
+	}
+	if isNew {
+		return m.checkNew()
+	}
+	m, err = open(path, "rw", 0)
+	if err != nil {
+		if errors.Is(err, ErrLocked) {
+			return nil
+		}
+		return err
+	}
+	return m.Close()
+}
+
+// look reports whether there is nothing at the path of m yet, or what is wrong
+// with what is there.
+func (m *Mart) look() (isNew bool, err error) {
+	info, err := os.Stat(m.path)
+	switch {
+	case m.path == "":
+		return false, errors.New("the path is empty")
+	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(m.path)
+		if _, err := os.Stat(dir); err != nil {
+			return false, fmt.Errorf("folder %q: %w", dir, cause(err))
+		}
+		return true, nil
+	case err != nil:
+		return false, cause(err)
+	case info.IsDir():
+		return false, fmt.Errorf("%w: a folder", ErrNotMart)
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%w: a special file (%v)", ErrNotMart, info.Mode())
+	case info.Size() > 0 && info.Size() < minSize:
+		return false, errNotSQLite
+	}
+	return info.Size() == 0, nil
+}
+
+// checkNew reports why no mart could be made where there is nothing yet, or an
+// empty file.
+func (m *Mart) checkNew() error {
+	dir := filepath.Dir(m.path)
+	f, err := os.CreateTemp(dir, ".tidemark-*.tmp")
+	if err != nil {
+		return fmt.Errorf("mart %q: folder %q takes no files: %w", m.path, dir, cause(err))
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil || !exists(m.path) {
+		return err
+	}
+	if f, err = os.OpenFile(m.path, os.O_RDWR, 0); err != nil {
+		return fmt.Errorf("mart %q cannot be written: %w", m.path, cause(err))
+	}
+	return f.Close()
+}
+
+// cause strips the call and the path from an error of package os.
+func cause(err error) error {
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// open opens the mart at path: mode is "rwc" to make it where it is missing,
+// "rw", or "ro" for reading only.
+func open(path, mode string, busy time.Duration) (_ *Mart, err error) {
+	m := &Mart{path: path, busy: busy, now: time.Now, stmts: map[string]*sql.Stmt{}}
+	isNew, err := m.look()
+	if err == nil && isNew && mode != "rwc" {
+		if err = ErrNotExist; exists(path) {
+			err = fmt.Errorf("%w: an empty file", ErrNotMart)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mart %q: %w", path, err)
+	}
+	if err := m.connect(mode); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			m.Close() //nolint:errcheck // the first error counts
+		}
+	}()
+	if mode == "ro" {
+		return m, m.explain(m.verify())
+	}
+	return m, m.setUp(mode == "rwc")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// connect opens the one connection that m uses.
+func (m *Mart) connect(mode string) error {
+	abs, err := filepath.Abs(m.path)
+	if err != nil {
+		return fmt.Errorf("mart %q: %w", m.path, err)
+	}
+	query := url.Values{"mode": {mode}, "_error_rc": {"1"}, "_dqs": {"0"}, "_busy_timeout": {fmt.Sprint(m.busy.Milliseconds())}}
+	if mode == "ro" {
+		// A connection that may not write leaves SQLite's files behind, which
+		// the last one to close should remove.
+		query.Set("mode", "rw")
+		query.Set("_query_only", "1")
+	}
+	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: query.Encode()}
+	if !strings.HasPrefix(uri.Path, "/") {
+		uri.Path = "/" + uri.Path // a drive
+	}
+	if m.db, err = sql.Open("sqlite", uri.String()); err != nil {
+		return m.explain(err)
+	}
+	if m.conn, err = m.db.Conn(context.Background()); err != nil {
+		m.db.Close() //nolint:errcheck // the first error counts
+		return m.explain(err)
+	}
+	return nil
+}
+
+// setUp verifies that m is a mart that can be written, or is empty: then it makes
+// it one if it may.
+func (m *Mart) setUp(create bool) error {
+	err := m.transact(func() error {
+		switch empty, err := m.isEmpty(); {
+		case err != nil:
+			return err
+		case empty && create:
+			return m.execAll(createAll())
+		case empty:
+			return nil
+		}
+		if err := m.verify(); err != nil {
+			return err
+		}
+		// Of a file that is read-only, it is a statement that writes which
+		// fails, not the beginning of a transaction.
+		return m.exec("DELETE FROM runs WHERE false")
+	})
+	// Whether another process writes at the moment is not for Open to say.
+	if errors.Is(err, ErrLocked) {
+		err = m.explain(m.verify())
+	}
+	if err != nil || !create {
+		return err
+	}
+	// Readers need not wait for writers then. It cannot be changed while another
+	// process is connected, and the next one to open the mart tries again.
+	_ = m.exec("PRAGMA journal_mode = WAL")
+	return m.explain(m.execAll([]string{"PRAGMA cache_size = -16384", "PRAGMA synchronous = NORMAL"})) // KiB
+}
+
+// isEmpty reports whether there is nothing in the file.
+func (m *Mart) isEmpty() (bool, error) {
+	id, version, err := m.identity()
+	if err != nil || id != 0 || version != 0 {
+		return false, err
+	}
+	var things int
+	err = m.conn.QueryRowContext(context.Background(), "SELECT count(*) FROM sqlite_schema").Scan(&things)
+	return things == 0, err
+}
+
+// verify checks that m is a mart of this version.
+func (m *Mart) verify() error {
+	id, version, err := m.identity()
+	switch {
+	case err != nil:
+		return err
+	case id != applicationID:
+		return fmt.Errorf("%w: a SQLite file with the application_id %d, want %d", ErrNotMart, id, applicationID)
+	case version != schemaVersion:
+		return fmt.Errorf("%w of this version: its schema version (user_version) is %d, want %d", ErrNotMart, version, schemaVersion)
+	}
+	return nil
+}
+
+func (m *Mart) identity() (id, version int, err error) {
+	row := m.conn.QueryRowContext(context.Background(), "SELECT a.application_id, u.user_version FROM pragma_application_id AS a, pragma_user_version AS u")
+	err = row.Scan(&id, &version)
+	return id, version, err
+}
+
+// Close closes the mart. Runs that have not ended stay "running".
+func (m *Mart) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, st := range m.stmts {
+		st.Close() //nolint:errcheck // closing the connection says the same
+	}
+	m.stmts = nil
+	return m.explain(errors.Join(m.conn.Close(), m.db.Close()))
+}

@@ -1,0 +1,244 @@
+package mart
+
+import (
+	"cmp"
+	"database/sql"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/tidwall/gjson"
+)
+
+// Kind is what lines are about.
+type Kind int
+
+// The kinds of lines, as package rows writes them.
+const (
+	Rows   Kind = iota // rows of GMV
+	Late               // late records
+	Bad                // bad records, and sums outside int64
+	Counts             // deltas of window counts; see [Run.Insert]
+	kinds
+)
+
+// String names the kind.
+func (k Kind) String() string {
+	if k < 0 || k >= kinds {
+		return fmt.Sprintf("Kind(%d)", int(k))
+	}
+	return [kinds]string{"rows", "late records", "bad records", "window counts"}[k]
+}
+
+// check reports a kind that is none.
+func (k Kind) check() error {
+	if k < 0 || k >= kinds {
+		return fmt.Errorf("unknown kind of lines: %v", k)
+	}
+	return nil
+}
+
+// Lines calls emit with one line after the other, without newlines, and returns
+// the first error of emit or one of its own. A line is valid until emit returns.
+// It may be called again and then hands out the same lines. It is called in a
+// transaction, and must not use the mart.
+type Lines func(emit func(line []byte) error) error
+
+// RunInfo says what runs.
+type RunInfo struct {
+	Job     string // the name under which rows are kept and replaced; required
+	Command string // for people
+}
+
+// Summary is the account of a run: records, (element, window) pairs, and sums
+// outside int64.
+type Summary struct{ Read, Bad, Assigned, Added, Corrected, Late, Overflowed int64 }
+
+// The statuses of a run in the table of runs.
+const (
+	Done        = "done"
+	Interrupted = "interrupted" // a stream that was told to stop
+	Failed      = "failed"
+
+	running    = "running"
+	crashed    = "crashed"    // found "running" by the next run of the job
+	superseded = "superseded" // came to Replace after a newer run of the job
+)
+
+// Run is a run of a job. It is safe for concurrent use.
+type Run struct {
+	mart  *Mart
+	job   string
+	id    int64
+	ended atomic.Bool
+}
+
+// Begin begins a run: it takes the next number of the mart, and calls runs of the
+// same job that have not ended crashed. If one of them is alive after all, it can
+// go on and end, but what the new run writes is not overwritten by it.
+func (m *Mart) Begin(info RunInfo) (*Run, error) {
+	if info.Job == "" {
+		return nil, fmt.Errorf("mart %q: the job has no name", m.path)
+	}
+	r := &Run{mart: m, job: info.Job}
+	err := m.transact(func() error {
+		if err := m.exec("UPDATE runs SET status = ? WHERE job = ? AND status = ?", crashed, info.Job, running); err != nil {
+			return err
+		}
+		st, err := m.prepare("INSERT INTO runs (job, command, status, started_ms) VALUES (?, ?, ?, ?) RETURNING run")
+		if err != nil {
+			return err
+		}
+		return st.QueryRow(info.Job, info.Command, running, m.now().UnixMilli()).Scan(&r.id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Number is the number of the run: 1, 2, ... in the order in which runs of the
+// mart began.
+func (r *Run) Number() int64 { return r.id }
+
+// Insert adds lines in one transaction, during which no one else can write: lines
+// should be at hand. A row that is there gives way to one of a newer run, and a
+// GMV row to a newer revision of the same run; else it stays.
+//
+// Lines of window counts are deltas: they are added to what the run has put
+// there, and the first one for a window replaces what an older run has left.
+//
+// If a newer run of the job has replaced all rows of older ones (see
+// [Run.Replace]), the error is [ErrSuperseded].
+func (r *Run) Insert(kind Kind, lines Lines) error {
+	if err := kind.check(); err != nil {
+		return fmt.Errorf("mart %q: %w", r.mart.path, err)
+	}
+	return r.transact(func() error {
+		if late, err := r.isSuperseded(); err != nil || late {
+			return cmp.Or(err, r.superseded())
+		}
+		return r.add(kind, lines, func(t *table) string { return t.name })
+	})
+}
+
+// Finish ends the run, with the status [Done], [Interrupted] or [Failed]. Rows
+// stay as they are.
+func (r *Run) Finish(status string, sum Summary) error {
+	switch status {
+	case Done, Interrupted, Failed:
+	default:
+		return fmt.Errorf("mart %q: status = %q, want %s, %s or %s", r.mart.path, status, Done, Interrupted, Failed)
+	}
+	if err := r.transact(func() error { return r.end(status, sum) }); err != nil {
+		return err
+	}
+	r.ended.Store(true)
+	return nil
+}
+
+// transact runs f in a transaction, unless the run has ended.
+func (r *Run) transact(f func() error) error {
+	return r.mart.transact(func() error {
+		if r.ended.Load() {
+			return fmt.Errorf("run %d of job %q %w", r.id, r.job, errEnded)
+		}
+		return f()
+	})
+}
+
+// isSuperseded reports whether a newer run of the job has replaced all rows. A
+// row that such a run has left alone may bear the number of a run older than r,
+// but is not for r to overwrite.
+func (r *Run) isSuperseded() (bool, error) {
+	return r.mart.exist("SELECT 1 FROM runs WHERE job = ? AND run > ? AND replaced", r.job, r.id)
+}
+
+func (r *Run) superseded() error {
+	return fmt.Errorf("run %d of job %q: %w", r.id, r.job, ErrSuperseded)
+}
+
+// end writes how the run has ended.
+func (r *Run) end(status string, s Summary) error {
+	return r.mart.exec(`UPDATE runs SET status = ?, ended_ms = ?,
+  read = ?, bad = ?, assigned = ?, added = ?, corrected = ?, late = ?, overflowed = ? WHERE run = ?`,
+		status, r.mart.now().UnixMilli(), s.Read, s.Bad, s.Assigned, s.Added, s.Corrected, s.Late, s.Overflowed, r.id)
+}
+
+// tablesOf lists the tables that lines of a kind go to.
+func tablesOf(kind Kind) []*table {
+	switch kind {
+	case Rows:
+		return []*table{gmvTable}
+	case Late:
+		return []*table{lateTable}
+	case Bad:
+		return []*table{badTable, overflowTable}
+	default:
+		return []*table{countsTable}
+	}
+}
+
+// add adds lines to the tables of their kind, under the names that into gives
+// them.
+func (r *Run) add(kind Kind, lines Lines, into func(*table) string) error {
+	flush := func() error { return nil }
+	var write func(line []byte) error
+	var err error
+	if kind == Counts {
+		write, flush = r.writeCounts(into(countsTable))
+	} else if write, err = r.writeRows(kind, into); err != nil {
+		return err
+	}
+	number := 0
+	err = lines(func(line []byte) error {
+		number++
+		err := write(line)
+		if err != nil && codeOf(err) == 0 {
+			err = fmt.Errorf("line %d of the %v %w: %.200s", number, kind, err, line)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}
+
+// writeRows returns what takes a line that is a row.
+func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []byte) error, err error) {
+	statements := map[*table]*sql.Stmt{}
+	for _, t := range tablesOf(kind) {
+		if statements[t], err = r.mart.prepare(t.insert(into(t))); err != nil {
+			return nil, err
+		}
+	}
+	first := tablesOf(kind)[0]
+	args := []any{r.job, r.id}
+	return func(line []byte) (err error) {
+		t := first
+		if t == badTable && isOverflow(line) {
+			t = overflowTable
+		}
+		if args, err = t.values(args[:2], line); err == nil {
+			_, err = statements[t].Exec(args...)
+		}
+		return err
+	}, nil
+}
+
+// isOverflow reports whether a line of bad records stands for a sum outside
+// int64.
+func isOverflow(line []byte) bool { return gjson.GetBytes(line, "total").Exists() }
+
+// writeCounts returns what takes a line of counts for the table name, and what
+// to call after the last one.
+func (r *Run) writeCounts(name string) (write func(line []byte) error, flush func() error) {
+	sums := deltas{}
+	flush = func() error { return sums.write(r.mart, name, r.job, r.id) }
+	return func(line []byte) error {
+		if err := sums.addLine(line); err != nil || len(sums) < maxDeltas {
+			return err
+		}
+		return flush()
+	}, flush
+}

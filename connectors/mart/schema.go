@@ -1,0 +1,210 @@
+package mart
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+const (
+	// applicationID marks a SQLite file as a mart: "Tide" in ASCII.
+	applicationID = 0x54696465
+
+	// schemaVersion is that of the tables below. Raise it with every change of
+	// them.
+	schemaVersion = 1
+)
+
+// table is a table whose rows belong to a job and a run.
+type table struct {
+	name    string
+	key     []column // what identifies a row within its job, as lines are sorted
+	content []column
+	wins    string // SQL: when a row replaces one of the same run; "" is always
+}
+
+// column is a column, and the member of a line that goes there.
+type column struct {
+	name, kind string
+	member     string
+	read       func(gjson.Result) (any, error)
+	optional   bool // the member need not be there
+	absent     any  // what stands for it then
+}
+
+var (
+	windowKey = []column{
+		{name: "window_end_ms", kind: "INTEGER NOT NULL", member: "window_end", read: readTime},
+		{name: "window_start_ms", kind: "INTEGER NOT NULL", member: "window_start", read: readTime},
+	}
+	keyColumn      = column{name: "key", kind: "TEXT NOT NULL", member: "key", read: readText}
+	currencyColumn = column{name: "currency", kind: "TEXT NOT NULL", member: "currency", read: readText, optional: true, absent: ""}
+	reasonColumn   = column{name: "reason", kind: "TEXT NOT NULL", member: "reason", read: readText}
+	recordKey      = []column{
+		{name: "source", kind: "TEXT NOT NULL", member: "source", read: readText},
+		{name: "position", kind: "INTEGER NOT NULL", member: "position", read: readInt},
+	}
+)
+
+var (
+	gmvTable = &table{
+		name: "gmv",
+		key:  columns(windowKey, keyColumn, currencyColumn),
+		content: []column{
+			{name: "revision", kind: "INTEGER NOT NULL", member: "revision", read: readInt},
+			{name: "pane", kind: "TEXT NOT NULL", member: "pane", read: readText},
+			{name: "sum", kind: "INTEGER NOT NULL", member: "sum", read: readInt},
+			{name: "previous_sum", kind: "INTEGER", member: "previous_sum", read: readIntOrNull},
+			{name: "count", kind: "INTEGER NOT NULL", member: "count", read: readInt},
+			{name: "previous_count", kind: "INTEGER", member: "previous_count", read: readIntOrNull},
+			{name: "max_event_time_ms", kind: "INTEGER", member: "max_event_time", read: readTimeOrNull},
+		},
+		wins: "excluded.revision > %[1]s.revision",
+	}
+
+	overflowTable = &table{
+		name: "overflows",
+		key:  columns(windowKey, keyColumn, currencyColumn),
+		content: []column{
+			{name: "pane", kind: "TEXT NOT NULL", member: "raw", read: readUnshown("pane", readText)},
+			{name: "total", kind: "TEXT NOT NULL", member: "total", read: readText},
+			{name: "count", kind: "INTEGER NOT NULL", member: "raw", read: readUnshown("count", readInt)},
+			reasonColumn,
+		},
+		// There is no revision, but every one has counted more elements.
+		wins: "(excluded.count, excluded.pane) > (%[1]s.count, %[1]s.pane)",
+	}
+
+	lateTable = &table{
+		name: "late",
+		key:  recordKey,
+		content: []column{
+			{name: "time_ms", kind: "INTEGER NOT NULL", member: "time", read: readTime},
+			{name: "event", kind: "TEXT NOT NULL", member: "event", read: readRaw},
+			{name: "missed", kind: "TEXT NOT NULL", member: "missed", read: readMissed},
+			{name: "missed_all", kind: "INTEGER NOT NULL", member: "missed_all", read: readBool},
+		},
+	}
+
+	badTable = &table{
+		name: "bad",
+		key:  recordKey,
+		content: []column{
+			{name: "raw", kind: "TEXT NOT NULL", member: "raw", read: readText},
+			{name: "raw_bytes", kind: "BLOB", member: "raw_base64", read: readBase64, optional: true},
+			reasonColumn,
+		},
+	}
+
+	// countsTable is filled by [deltas]. Its sums are INTEGER, or TEXT where
+	// they do not fit into 64 bits.
+	countsTable = &table{
+		name: "window_counts",
+		key:  columns(windowKey, currencyColumn),
+		content: []column{
+			{name: "assigned", kind: "INTEGER NOT NULL"},
+			{name: "added", kind: "INTEGER NOT NULL"},
+			{name: "corrected", kind: "INTEGER NOT NULL"},
+			{name: "late", kind: "INTEGER NOT NULL"},
+			{name: "assigned_sum", kind: "ANY NOT NULL"},
+			{name: "added_sum", kind: "ANY NOT NULL"},
+			{name: "corrected_sum", kind: "ANY NOT NULL"},
+			{name: "late_sum", kind: "ANY NOT NULL"},
+		},
+	}
+
+	tables = []*table{gmvTable, countsTable, lateTable, badTable, overflowTable}
+)
+
+func columns(first []column, more ...column) []column {
+	return append(append([]column(nil), first...), more...)
+}
+
+// names joins the names of columns, with a prefix before each.
+func names(prefix string, cols []column) string {
+	parts := make([]string, len(cols))
+	for i, c := range cols {
+		parts[i] = prefix + c.name
+	}
+	return strings.Join(parts, ", ")
+}
+
+// create is the statement that makes t under the given name.
+func (t *table) create(name string) string {
+	var b strings.Builder
+	define := func(cols []column) {
+		for _, c := range cols {
+			fmt.Fprintf(&b, "\n  %s %s,", c.name, c.kind)
+		}
+	}
+	fmt.Fprintf(&b, "CREATE TABLE %s (\n  job TEXT NOT NULL,", name)
+	define(t.key)
+	b.WriteString("\n  run INTEGER NOT NULL,")
+	define(t.content)
+	fmt.Fprintf(&b, "\n  PRIMARY KEY (job, %s)\n) STRICT, WITHOUT ROWID", names("", t.key))
+	return b.String()
+}
+
+// createRuns makes the table of runs. Numbers are not used twice, because rows
+// are compared by them.
+const createRuns = `CREATE TABLE runs (
+  run INTEGER PRIMARY KEY AUTOINCREMENT,
+  job TEXT NOT NULL,
+  command TEXT NOT NULL,
+  status TEXT NOT NULL,
+  replaced INTEGER NOT NULL DEFAULT 0,
+  started_ms INTEGER NOT NULL,
+  ended_ms INTEGER,
+  read INTEGER,
+  bad INTEGER,
+  assigned INTEGER,
+  added INTEGER,
+  corrected INTEGER,
+  late INTEGER,
+  overflowed INTEGER
+) STRICT`
+
+// createViews makes the views.
+func createViews() []string {
+	return []string{
+		`CREATE VIEW gmv_all_jobs AS
+SELECT key, currency, window_start_ms, window_end_ms, sum(sum) AS sum, sum(count) AS count, count(*) AS jobs
+FROM gmv GROUP BY window_end_ms, window_start_ms, key, currency`,
+
+		`CREATE VIEW gmv_readable AS
+SELECT job, key, currency, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `,
+  pane, revision, sum, previous_sum, count, previous_count, ` + rfc3339("max_event_time") + `, run
+FROM gmv`,
+
+		`CREATE VIEW window_counts_readable AS
+SELECT job, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `, currency,
+  assigned, added, corrected, late, assigned_sum, added_sum, corrected_sum, late_sum, run
+FROM window_counts`,
+
+		`CREATE VIEW late_windows AS
+SELECT job, source, position, time_ms,
+  missed.value ->> 'window_start_ms' AS window_start_ms, missed.value ->> 'window_end_ms' AS window_end_ms,
+  missed_all, event, run
+FROM late, json_each(late.missed) AS missed`,
+	}
+}
+
+// rfc3339 is the column name_ms as text, named name. It looks as in the lines:
+// milliseconds only where they are not zero.
+func rfc3339(name string) string {
+	ms := name + "_ms"
+	rest := "(" + ms + " % 1000 + 1000) % 1000" // % rounds towards zero
+	return fmt.Sprintf(`strftime('%%Y-%%m-%%dT%%H:%%M:%%S', (%[1]s - %[2]s) / 1000, 'unixepoch') ||
+    CASE %[2]s WHEN 0 THEN 'Z' ELSE printf('.%%03dZ', %[2]s) END AS %[3]s`, ms, rest, name)
+}
+
+// createAll makes everything in an empty file.
+func createAll() []string {
+	all := []string{createRuns}
+	for _, t := range tables {
+		all = append(all, t.create(t.name))
+	}
+	return append(append(all, createViews()...),
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+}
