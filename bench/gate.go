@@ -44,10 +44,20 @@ type ticksFn struct {
 	SizeMs    int64
 }
 
-// stopwatch holds when the steps of the last run of ticksFn began.
-var stopwatch struct {
-	sync.Mutex
+// stopwatch holds when the steps of a run began.
+var stopwatch laps
+
+type laps struct {
+	mu sync.Mutex
 	at []time.Time
+}
+
+func (l *laps) reset() { l.at = nil }
+
+func (l *laps) note() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.at = append(l.at, time.Now())
 }
 
 func (f *ticksFn) CreateInitialRestriction([]byte) offsetrange.Restriction {
@@ -74,9 +84,7 @@ func (f *ticksFn) WatermarkEstimatorState(w *watermark) int64 { return w.ms }
 
 func (f *ticksFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte, emit func(beam.EventTime, tick)) sdf.ProcessContinuation {
 	i := rt.GetRestriction().(offsetrange.Restriction).Start
-	stopwatch.Lock()
-	stopwatch.at = append(stopwatch.at, time.Now())
-	stopwatch.Unlock()
+	stopwatch.note()
 	for range f.PerStep {
 		if !rt.TryClaim(i) {
 			return sdf.StopProcessing()
@@ -95,7 +103,7 @@ func (f *ticksFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte, 
 // the first and in the last tenth.
 func gateState(ctx context.Context, windows, perStep int64, size, retention time.Duration) error {
 	const shards, perWindow = 4, 32
-	stopwatch.at = nil
+	stopwatch.reset()
 	_, rows, _, late, err := measure(ctx, windows*perWindow, func(s beam.Scope) {
 		src := &ticksFn{Windows: windows, PerWindow: perWindow, PerStep: perStep, SizeMs: size.Milliseconds()}
 		in := beam.ParDo(s, src, beam.Impulse(s))

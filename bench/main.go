@@ -2,6 +2,8 @@
 //
 //	go run ./bench               GMV against a plain Beam Go pipeline
 //	go run ./bench -case gate    what the gate's memory of past windows costs
+//	go run ./bench -case suspects
+//	                             elements of ever new windows, nearly all too late
 //
 // Ratios are of medians from one run: absolute rates say as much about the
 // machine as about the code.
@@ -29,10 +31,10 @@ func run(ctx context.Context, p *beam.Pipeline) error {
 }
 
 func main() {
-	which := flag.String("case", "gmv", "`gmv|gate`: throughput against plain Beam, or what the gate's memory costs")
-	events := flag.Int64("events", 1_000_000, "gmv: orders to generate, 10 ms apart")
+	which := flag.String("case", "gmv", "`gmv|gate|suspects`: throughput against plain Beam, what the gate's memory costs, or late elements of ever new windows")
+	events := flag.Int64("events", 1_000_000, "gmv, suspects: elements to generate")
 	keys := flag.Int64("keys", 10_000, "gmv: companies")
-	size := flag.Duration("window", time.Minute, "window size")
+	size := flag.Duration("window", 0, "window size; 0 is 1m, or 1s for suspects")
 	rounds := flag.Int("rounds", 3, "gmv: runs of each pipeline, in turn; the medians are compared")
 	only := flag.String("only", "", "gmv: run only the pipeline of this `name`")
 	chunk := flag.Int64("chunk", 20_000, "gmv: orders between two checkpoints of the source")
@@ -40,6 +42,9 @@ func main() {
 	days := flag.Float64("days", 30, "gate: event time that passes")
 	step := flag.Int64("step", 60, "gate: windows that a step of the watermark covers")
 	retention := flag.Duration("retention", 0, "gate: its retention; 0 is for ever")
+	spread := flag.Duration("spread", 30*24*time.Hour, "suspects: how far behind the watermark they lie")
+	near := flag.Int64("near", 10, "suspects: how many of 100 have a window that ended within the last minute")
+	perStep := flag.Int64("per_step", 5000, "suspects: elements between two steps of the watermark, of a minute each")
 	cpu := flag.String("cpuprofile", "", "`FILE` to write a CPU profile to")
 	flag.Parse()
 	beam.Init()
@@ -48,7 +53,16 @@ func main() {
 	local.Prepare()
 	stop, err := profile(*cpu)
 	if err == nil {
+		if *size == 0 {
+			*size = time.Minute
+			if *which == "suspects" {
+				*size = time.Second
+			}
+		}
 		switch *which {
+		case "suspects":
+			src := suspectsFn{Suspects: *events, Chunk: *perStep, Near: *near, SpreadMs: spread.Milliseconds(), SizeMs: size.Milliseconds()}
+			err = suspects(context.Background(), src, *shards)
 		case "gate":
 			windows := int64(*days * float64(24*time.Hour) / float64(*size))
 			err = gateState(context.Background(), windows, *step, *size, *retention)
@@ -56,7 +70,7 @@ func main() {
 			src := ordersFn{Orders: *events, Companies: *keys, StepMs: 10, DisorderMs: 500, Chunk: *chunk}
 			err = compare(context.Background(), src, *size, *shards, *rounds, *only)
 		default:
-			err = fmt.Errorf("-case %q, want gmv or gate", *which)
+			err = fmt.Errorf("-case %q, want gmv, gate or suspects", *which)
 		}
 		stop()
 	}

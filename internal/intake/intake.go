@@ -20,7 +20,8 @@ import (
 
 const (
 	// Unmarked is the mark of an element whose source says nothing about its
-	// watermark: past every deadline, so that the gate has to decide.
+	// watermark: past every deadline, so that the gate has to decide. No source
+	// can send it; see [CheckMark].
 	Unmarked = math.MaxInt64
 
 	// DefaultShards is the number of shards where a Config says 0.
@@ -97,6 +98,7 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 	p.Routing = routing.Config{
 		LatenessMs:  lateness.Milliseconds(),
 		RetentionMs: cfg.Retention.Milliseconds(),
+		Layered:     cfg.Watermarked,
 		Many:        !single(fn),
 	}
 

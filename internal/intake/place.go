@@ -52,6 +52,9 @@ type placeMarkedFn struct {
 }
 
 func (f *placeMarkedFn) ProcessElement(w beam.Window, et beam.EventTime, mark int64, v beam.X, emit func(Origin, beam.X)) error {
+	if err := CheckMark(mark); err != nil {
+		return err
+	}
 	o, ok, err := place(w, int64(et), mark, f.Sliding)
 	if ok {
 		emit(o, v)

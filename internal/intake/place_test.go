@@ -84,6 +84,9 @@ func TestPlaceFns(t *testing.T) {
 	if err := (&placeMarkedFn{}).ProcessElement(w, -15, 7, "elem", emit); err != nil {
 		t.Error(err)
 	}
+	if err := (&placeMarkedFn{}).ProcessElement(w, -15, Unmarked, "elem", emit); err == nil {
+		t.Error("no error for a mark that says nothing")
+	}
 	if err := (&placeFn{Sliding: true}).ProcessElement(w, -25, "elem", emit); err != nil {
 		t.Error(err) // an element before its window is dropped
 	}

@@ -15,11 +15,11 @@ import (
 // Reader is the part of a packing DoFn that reads elements. Its exported fields
 // travel to the workers.
 type Reader struct {
-	Type       beam.EncodedType
-	Fn         portable.Value
-	Placed     bool
-	Shards     int
-	LatenessMs int64
+	Type    beam.EncodedType
+	Fn      portable.Value
+	Placed  bool
+	Shards  int
+	Routing routing.Config
 
 	// Tally is for the DoFn's counts.
 	Tally *tally.Tally `json:"-"`
@@ -32,11 +32,11 @@ type Reader struct {
 // NewReader returns the Reader of a plan.
 func NewReader(p Plan) Reader {
 	return Reader{
-		Type:       beam.EncodedType{T: p.Type},
-		Fn:         p.Windows,
-		Placed:     p.Form == Placed,
-		Shards:     p.Shards,
-		LatenessMs: p.Routing.LatenessMs,
+		Type:    beam.EncodedType{T: p.Type},
+		Fn:      p.Windows,
+		Placed:  p.Form == Placed,
+		Shards:  p.Shards,
+		Routing: p.Routing,
 	}
 }
 
@@ -65,6 +65,17 @@ const maxSpanMs = 100 * 31557600000
 func CheckTime(tMs int64) error {
 	if tMs < MinTimeMs || tMs > MaxTimeMs {
 		return fmt.Errorf("element with the timestamp %d ms, want a time of the years 1900 to 2185: has the pipeline set event times?", tMs)
+	}
+	return nil
+}
+
+// CheckMark refuses marks that cannot be a source's watermark. One below the
+// accepted times is as good as none seen yet: nothing is late by it. One above
+// them is not a watermark but a way to say "late", or "unknown", and would let
+// the gate take its word for what only the runner can decide.
+func CheckMark(markMs int64) error {
+	if markMs > MaxTimeMs {
+		return fmt.Errorf("element with the mark %d ms, want the watermark of its source, of the year 2185 at the latest: a source that does not know it sends elements without marks", markMs)
 	}
 	return nil
 }
@@ -98,17 +109,26 @@ func (r *Reader) Encode(v any, buf *bytes.Buffer) error {
 }
 
 // Gate puts the copies of an element for its doubtful windows into p and
-// reports whether p is full. The first copy carries it.Raw.
+// reports whether p is full. Those copies that need it carry it.Raw.
 func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
 	it.Probes = len(doubtful)
 	if it.Windows > 1 {
 		it.Seq = p.NextSeq()
 	}
-	for _, w := range doubtful {
+	raw := it.Raw
+	for i, w := range doubtful {
+		it.Raw = nil
+		if i == 0 || r.Routing.Part(doubtful[i-1], w) {
+			it.Raw = raw
+		}
 		if p.Add(shard, w, &it) {
 			full = true
 		}
-		it.Raw = nil
 	}
 	return full
+}
+
+// FlushSuspects sends what p holds to the gate.
+func (r *Reader) FlushSuspects(p *routing.Packer, emit routing.Emit) {
+	p.FlushSuspects(r.Routing, emit)
 }

@@ -21,3 +21,16 @@ func TestAcceptedTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestAcceptedMarks(t *testing.T) {
+	for _, ms := range []int64{-9223372036854775808, MinTimeMs - 1, 0, MaxTimeMs} {
+		if err := CheckMark(ms); err != nil {
+			t.Errorf("CheckMark(%d) = %v, want it accepted", ms, err)
+		}
+	}
+	for _, ms := range []int64{MaxTimeMs + 1, 9223372036854775, Unmarked} {
+		if err := CheckMark(ms); err == nil {
+			t.Errorf("CheckMark(%d) = nil, want an error", ms)
+		}
+	}
+}

@@ -13,9 +13,10 @@ import (
 	"tidemark/windowfns"
 )
 
-// Verdicts on one window of elements that have several travel packed:
+// Verdicts on elements that have several windows travel packed, in groups, one
+// for each batch that was judged:
 //
-//	nonce 8 bytes | start varint | end varint | late byte | verdict*
+//	nonce 8 bytes | start varint | end varint | late byte | len uvarint | verdict*
 //
 // and a verdict is
 //
@@ -23,14 +24,18 @@ import (
 //
 // where the bracketed part is there when late is 1.
 
-func appendVerdicts(b []byte, nonce uint64, w windowfns.Window, late bool) []byte {
+// appendVerdicts appends a group of verdicts, each made by [appendVerdict].
+func appendVerdicts(b []byte, nonce uint64, w windowfns.Window, late bool, group []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, nonce)
 	b = binary.AppendVarint(b, w.StartMs)
 	b = binary.AppendVarint(b, w.EndMs)
 	if late {
-		return append(b, 1)
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
 	}
-	return append(b, 0)
+	b = binary.AppendUvarint(b, uint64(len(group)))
+	return append(b, group...)
 }
 
 func appendVerdict(b []byte, it *Item, late bool) []byte {
@@ -64,12 +69,22 @@ type collector map[elementID]*open
 // time among them, or oldest.
 func (c collector) add(b, records []byte, oldest int64) ([]byte, int64, error) {
 	r := NewReader(b)
-	nonce := r.Bytes(8)
-	w := windowfns.Window{StartMs: r.Varint(), EndMs: r.Varint()}
-	late := r.Byte() == 1
-	if r.Err() != nil {
-		return records, oldest, r.Err()
+	for !r.Done() {
+		nonce := r.Bytes(8)
+		w := windowfns.Window{StartMs: r.Varint(), EndMs: r.Varint()}
+		late := r.Byte() == 1
+		group := NewReader(r.Prefixed())
+		if r.Err() != nil {
+			return records, oldest, r.Err()
+		}
+		if records, oldest = c.addGroup(nonce, w, late, &group, records, oldest); group.Err() != nil {
+			return records, oldest, group.Err()
+		}
 	}
+	return records, oldest, r.Err()
+}
+
+func (c collector) addGroup(nonce []byte, w windowfns.Window, late bool, r *Reader, records []byte, oldest int64) ([]byte, int64) {
 	for !r.Done() {
 		id := elementID{binary.LittleEndian.Uint64(nonce), r.Uvarint()}
 		probes := int(r.Uvarint())
@@ -82,7 +97,7 @@ func (c collector) add(b, records []byte, oldest int64) ([]byte, int64, error) {
 		if late {
 			e.windows, e.timeMs = int(r.Uvarint()), r.Varint()
 			e.missed = append(e.missed, w)
-			// Only the copy for the earliest end carries the element.
+			// Not every copy carries the element.
 			if raw := r.Prefixed(); len(raw) > 0 {
 				e.raw = raw
 			}
@@ -97,7 +112,7 @@ func (c collector) add(b, records []byte, oldest int64) ([]byte, int64, error) {
 			records = AppendLate(records, &LateRecord{TimeMs: e.timeMs, Missed: e.missed, All: len(e.missed) == e.windows, Raw: e.raw})
 		}
 	}
-	return records, oldest, r.Err()
+	return records, oldest
 }
 
 // encode encodes c, in a fixed order.

@@ -67,7 +67,27 @@ func (p *Packer) Add(shard int64, w windowfns.Window, it *Item) (full bool) {
 // batch holds the watermark below that deadline.
 func (p *Packer) Flush(delayMs int64, emit Emit) {
 	for k, b := range p.batches {
-		emit(mtime.Time(k.w.EndMs-1+delayMs), k.shard, *b)
+		emit(stampOf(k.w.EndMs, delayMs), k.shard, *b)
 	}
-	p.batches, p.size, p.seq = nil, 0, 0
+	p.reset()
 }
+
+// FlushSuspects emits the batches to [Route], in the shape that cfg asks for.
+func (p *Packer) FlushSuspects(cfg Config, emit Emit) {
+	if !cfg.Layered {
+		p.Flush(0, emit)
+		return
+	}
+	days := parcels{}
+	for k, b := range p.batches {
+		days.add(cfg.layerOf(k.w.EndMs), k.shard, *b)
+	}
+	days.emit(emit)
+	p.reset()
+}
+
+func (p *Packer) reset() { p.batches, p.size, p.seq = nil, 0, 0 }
+
+// stampOf is the last millisecond before the deadline delayMs after the end of a
+// window.
+func stampOf(endMs, delayMs int64) beam.EventTime { return mtime.Time(endMs - 1 + delayMs) }

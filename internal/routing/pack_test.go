@@ -84,6 +84,7 @@ func TestDoFnsTravel(t *testing.T) {
 	for _, fn := range []any{
 		&coarseFn{BeyondMs: 1, GrainMs: 2},
 		&splitFn{PassDelayMs: 1, RestDelayMs: 2, Last: true, Final: true, Many: true},
+		&layerFn{Routing: Config{LatenessMs: 1, Layered: true, Many: true}, NextGrainMs: 2},
 		newCollectFn(),
 	} {
 		doc, err := json.Marshal(fn)

@@ -16,6 +16,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window/trigger"
+
+	"tidemark/windowfns"
 )
 
 // forever is the allowed lateness of the outermost gate: more than lies between
@@ -34,11 +36,34 @@ type Config struct {
 	LatenessMs int64
 
 	// RetentionMs bounds how long a gate remembers a window after its end; 0
-	// is for ever. See the limits in the documentation of package gate.
+	// is for ever. See the limits in the documentation of package gate. It has
+	// no meaning where Layered is set.
 	RetentionMs int64
+
+	// Layered says that every element that comes to the gate is past its last
+	// deadline, end + L, by the watermark of its own source, so that it can pass
+	// layers that keep the cells few.
+	Layered bool
 
 	// Many says that an element can have more than one window.
 	Many bool
+}
+
+// Part reports whether the copies of an element for a and for b, both doubtful,
+// can be judged at different times, because a coarse gate in front holds the
+// watermark below the deadline of neither. Then b's copy may be late where a's is
+// not. Otherwise lateness is monotone in the end of windows: all copies meet the
+// gate at once, and each holds the watermark below its own deadline.
+func (cfg Config) Part(a, b windowfns.Window) bool {
+	if cfg.Layered {
+		return cfg.layerOf(a.EndMs) != cfg.layerOf(b.EndMs)
+	}
+	return cfg.RetentionMs > 0
+}
+
+// layerOf is the deadline of a window rounded up for the first layer.
+func (cfg Config) layerOf(endMs int64) int64 {
+	return ceilMultiple(endMs+cfg.LatenessMs, day.Milliseconds())
 }
 
 // Routed are the outputs of [Route].
@@ -57,14 +82,17 @@ type Routed struct {
 	Late beam.PCollection
 }
 
-// Route decides, for each batch that a [Packer] flushed with no delay, whether
-// it is in time. The input is KV<int64 shard, []byte batch> in the global
-// window.
-func Route(s beam.Scope, cfg Config, batches beam.PCollection) Routed {
+// Route decides, for each batch that [Packer.FlushSuspects] emitted, whether it
+// is in time. The input is in the global window.
+func Route(s beam.Scope, cfg Config, suspects beam.PCollection) Routed {
 	var out Routed
 	var verdicts, late []beam.PCollection
+	batches := suspects
 
-	if cfg.RetentionMs > 0 {
+	switch {
+	case cfg.Layered:
+		batches, late, verdicts = layers(s.Scope("layers"), cfg, suspects)
+	case cfg.RetentionMs > 0:
 		// What is far too late is taken out first, by a gate of coarse windows,
 		// so that the exact ones can forget.
 		sc := s.Scope("forget")
@@ -94,8 +122,9 @@ func Route(s beam.Scope, cfg Config, batches beam.PCollection) Routed {
 	return out
 }
 
-// gate sends batches through one gate. The outputs are in the global window.
-func gate(s beam.Scope, memory time.Duration, fn *splitFn, batches beam.PCollection) (pass, rest, verdict beam.PCollection) {
+// gate sends batches or parcels through one gate, with fn behind its GroupByKey.
+// The outputs are in the global window.
+func gate(s beam.Scope, memory time.Duration, fn any, batches beam.PCollection) (pass, rest, verdict beam.PCollection) {
 	panes := beam.GroupByKey(s, beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), batches,
 		beam.Trigger(trigger.Always()), beam.PanesDiscard(), beam.AllowedLateness(memory)))
 	pass, rest, verdict = beam.ParDo3(s, fn, panes)
@@ -116,13 +145,18 @@ func flatten(s beam.Scope, cols []beam.PCollection) beam.PCollection {
 func (cfg Config) grain() int64 { return max(cfg.RetentionMs/8, 1) }
 
 // memory is how long the exact gates remember a window after its stamp: past
-// the coarse deadline of the window, with a grain and more to spare for what is
-// on its way between the two.
+// the coarse deadline of the window, with something to spare for what is on its
+// way between the two.
 func (cfg Config) memory() time.Duration {
-	if cfg.RetentionMs == 0 {
+	// In ms, because a Duration of so many years can overflow.
+	ms := cfg.LatenessMs
+	switch {
+	case cfg.Layered:
+		ms += (minute + layerSlack).Milliseconds()
+	case cfg.RetentionMs > 0:
+		ms += cfg.RetentionMs + 3*cfg.grain()
+	default:
 		return forever
 	}
-	// In ms, because a Duration of so many years can overflow.
-	ms := cfg.LatenessMs + cfg.RetentionMs + 3*cfg.grain()
 	return time.Duration(min(ms, forever.Milliseconds())) * time.Millisecond
 }

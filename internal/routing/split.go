@@ -1,14 +1,10 @@
 package routing
 
 import (
-	"math"
-
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
-
-	"tidemark/windowfns"
 )
 
 func init() {
@@ -60,6 +56,7 @@ type splitFn struct {
 
 func (f *splitFn) ProcessElement(pane beam.PaneInfo, shard int64, batches func(*[]byte) bool, pass, rest, verdict Emit) error {
 	late := pane.Timing == typex.PaneLate
+	found := newFindings()
 	var b []byte
 	for batches(&b) {
 		batch, err := ReadBatch(b)
@@ -69,43 +66,20 @@ func (f *splitFn) ProcessElement(pane beam.PaneInfo, shard int64, batches func(*
 		end := batch.Window.EndMs
 		switch {
 		case !late:
-			pass(mtime.Time(end-1+f.PassDelayMs), shard, b)
+			pass(stampOf(end, f.PassDelayMs), shard, b)
 		case !f.Last:
-			rest(mtime.Time(end-1+f.RestDelayMs), shard, b)
+			rest(stampOf(end, f.RestDelayMs), shard, b)
 		}
 		if late && f.Last || !late && f.Final && f.Many {
-			if err := report(&batch, late, shard, rest, verdict); err != nil {
+			if err := found.judge(&batch, late); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// report writes the late records of a judged batch, and the verdicts on
-// elements whose other windows are judged elsewhere.
-func report(batch *Batch, late bool, shard int64, record, verdict Emit) error {
-	var it Item
-	var records, verdicts []byte
-	oldest := int64(math.MaxInt64)
-	missed := []windowfns.Window{batch.Window}
-	for batch.Next(&it) {
-		switch {
-		case it.Probes > 1:
-			if verdicts == nil {
-				verdicts = appendVerdicts(nil, batch.nonce, batch.Window, late)
+			if found.size() >= flushBytes {
+				found.emit(shard, rest, verdict)
+				found = newFindings()
 			}
-			verdicts = appendVerdict(verdicts, &it, late)
-		case late:
-			oldest = min(oldest, it.TimeMs)
-			records = AppendLate(records, &LateRecord{TimeMs: it.TimeMs, Missed: missed, All: it.Windows == 1, Raw: it.Raw})
 		}
 	}
-	if records != nil {
-		record(mtime.Time(oldest), shard, records)
-	}
-	if verdicts != nil {
-		verdict(mtime.Time(batch.Window.EndMs-1), shard, verdicts)
-	}
-	return batch.Err()
+	found.emit(shard, rest, verdict)
+	return nil
 }

@@ -39,8 +39,9 @@ type Item struct {
 	// Body is what goes on when the element is in time.
 	Body []byte
 
-	// Raw is the element as it came in, for its late record. Only the copy for
-	// the earliest end needs it: windows are missed in the order of their ends.
+	// Raw is the element as it came in, for its late record. Of copies that are
+	// judged together only the one for the earliest end needs it: windows are
+	// missed in the order of their ends. See [Config.Part].
 	Raw []byte
 }
 

@@ -35,7 +35,10 @@ type Config struct {
 	// Watermarked says that the input is KV<int64, T>: each element comes with
 	// the watermark, in ms, that its source had when it read the element, never
 	// lower than what the source had reported. Elements that are in time by it
-	// need not pass the gate. Batch sources may send math.MinInt64.
+	// need not pass the gate. Batch sources may send math.MinInt64. A mark is a
+	// real watermark, of the year 2185 at the latest; a higher one, such as
+	// math.MaxInt64, fails the job. A source that does not know its watermark
+	// sends T.
 	Watermarked bool
 
 	// Shards is how many groups keys are dealt into, 1 to 65536; 0 means 4. It
@@ -45,7 +48,7 @@ type Config struct {
 
 	// Retention bounds the gate's memory of past windows, in event time; 0 is
 	// for ever. It is for live streams only, never for replays: see package
-	// gate, Limits.
+	// gate, Limits. It has no meaning where Watermarked is set.
 	Retention time.Duration
 }
 

@@ -50,6 +50,8 @@
 // before its time. A cell is freed by a timer at end + L. An element in time is
 // aggregated within its bundle first, so that a cell is touched once a bundle.
 //
+// What the gate remembers of past windows is in package gate, Limits.
+//
 // A cell is read whole when its window fires and at each correction: with
 // millions of keys, use more shards.
 //

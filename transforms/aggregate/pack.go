@@ -55,6 +55,9 @@ func (f *packFn) ProcessElement(et beam.EventTime, v beam.X, direct emitBlock, s
 type packMarkedFn struct{ packer }
 
 func (f *packMarkedFn) ProcessElement(et beam.EventTime, mark int64, v beam.X, direct emitBlock, suspects routing.Emit) error {
+	if err := intake.CheckMark(mark); err != nil {
+		return err
+	}
 	windows, err := f.Intake.Windows(int64(et))
 	if err != nil {
 		return err
@@ -147,7 +150,7 @@ func (p *packer) StartBundle(emitBlock, routing.Emit) {
 
 func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) {
 	p.flush(direct)
-	p.gated.Flush(0, suspects)
+	p.Intake.FlushSuspects(&p.gated, suspects)
 	p.Intake.Tally.Inc(ctx, tally.Assigned, p.assigned)
 }
 
@@ -164,7 +167,7 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, d
 		switch {
 		case mark < w.EndMs:
 			err = p.aggregate(blockOnTime, shard, w)
-		case mark < w.EndMs+p.Intake.LatenessMs:
+		case mark < w.EndMs+p.Intake.Routing.LatenessMs:
 			err = p.aggregate(blockCorrection, shard, w)
 		default:
 			doubtful++
@@ -189,7 +192,7 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, d
 	if p.Intake.Gate(&p.gated, shard, windows[:doubtful], routing.Item{
 		TimeMs: tMs, Windows: len(windows), Body: p.body, Raw: p.raw.Bytes(),
 	}) {
-		p.gated.Flush(0, suspects)
+		p.Intake.FlushSuspects(&p.gated, suspects)
 	}
 	return nil
 }
@@ -256,7 +259,7 @@ func (p *packer) flush(direct emitBlock) {
 	for k, b := range p.blocks {
 		stamp := k.w.EndMs - 1
 		if k.kind == blockCorrection {
-			stamp += p.Intake.LatenessMs
+			stamp += p.Intake.Routing.LatenessMs
 		}
 		direct(mtime.Time(stamp), cellKey(k.shard, k.w), b.encode())
 		if len(p.spare) < maxSpare {

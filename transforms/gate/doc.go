@@ -49,11 +49,22 @@
 // (Config.Watermarked). The pipeline's watermark is never ahead of it, so what
 // is in time by its mark bypasses the gate and costs nothing.
 //
+// What is past its last deadline by its mark is late by the rule already. Only
+// the runner, which may be behind, can still be in time for it, and is asked in
+// steps: has it passed that deadline rounded up to a day, or to a minute? Only
+// what it has not gets to gates for each (shard, window). An element comes out
+// late only if its mark is at or past end + L, never if it is not.
+//
+// A mark has to be a watermark that the source has had. One that is too high,
+// to say that the element is late or the watermark unknown, would have the gate
+// believe what it has to find out, and marks above the accepted times fail the
+// job. A source that does not know its watermark sends elements without marks.
+//
 // # Limits
 //
-// The gate keeps a small cell for every (shard, window end) that an unmarked or
-// late element had, for as long as it remembers: a month of 1-minute windows
-// and 4 shards is 172,800 cells. By default it remembers for ever, because a
+// The gate keeps a small cell for every (shard, window end) that an unmarked
+// element had, for as long as it remembers: a month of 1-minute windows and 4
+// shards is 172,800 cells. By default it remembers for ever, because a
 // runner drops what is beyond the memory of its grouping, silently. Where that
 // is too much, marks, fewer shards or longer windows help, or
 // Config.Retention R: what is late by more than R is then taken out by a
@@ -67,6 +78,11 @@
 // On Prism each cell that a bundle touches costs a walk over all cells that are
 // remembered. At the pace of the clock that does not matter; replaying months of
 // unmarked elements is slow, and wants marks.
+//
+// Marked elements cost a cell for each day that late ones had a deadline in, for
+// ever; one for each minute, for a day, if they came within the day; and one for
+// each (shard, window end), for L and two minutes, if they came within the
+// minute. With a large L it is the last ones that add up.
 //
 // An element type is anything that Beam can encode, but not a KV: put key and
 // value into a struct. Timestamps are of the years 1900 to 2185; others, such as

@@ -32,7 +32,9 @@ type Config struct {
 	// Watermarked says that the input is KV<int64, T>: each element comes with
 	// the watermark, in ms, that its source had when it read the element, never
 	// lower than what the source had reported. What is in time by it bypasses
-	// the gate. Batch sources may send math.MinInt64.
+	// the gate. Batch sources may send math.MinInt64. A mark is a real watermark,
+	// of the year 2185 at the latest; a higher one, such as math.MaxInt64, fails
+	// the job. A source that does not know its watermark sends T.
 	Watermarked bool
 
 	// Shards is how many groups elements are dealt into, 1 to 65536; 0 means 4.
@@ -42,7 +44,8 @@ type Config struct {
 
 	// Retention bounds how long the gate remembers a window after its end, in
 	// event time; 0 is for ever. It is for live streams only, never for replays:
-	// see Limits in the package documentation.
+	// see Limits in the package documentation. Where Watermarked is set, the gate
+	// forgets anyway, and Retention has no meaning.
 	Retention time.Duration
 }
 

@@ -47,6 +47,9 @@ func (f *packFn) ProcessElement(et beam.EventTime, v beam.X, onTime, corrections
 type packMarkedFn struct{ packer }
 
 func (f *packMarkedFn) ProcessElement(et beam.EventTime, mark int64, v beam.X, onTime, corrections, suspects routing.Emit) error {
+	if err := intake.CheckMark(mark); err != nil {
+		return err
+	}
 	windows, err := f.Intake.Windows(int64(et))
 	if err != nil {
 		return err
@@ -107,8 +110,8 @@ func (p *packer) FinishBundle(ctx context.Context, onTime, corrections, suspects
 
 func (p *packer) flush(onTime, corrections, suspects routing.Emit) {
 	p.passed.Flush(0, onTime)
-	p.corrected.Flush(p.Intake.LatenessMs, corrections)
-	p.gated.Flush(0, suspects)
+	p.corrected.Flush(p.Intake.Routing.LatenessMs, corrections)
+	p.Intake.FlushSuspects(&p.gated, suspects)
 }
 
 func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, onTime, corrections, suspects routing.Emit) error {
@@ -127,7 +130,7 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, o
 		switch {
 		case mark < w.EndMs:
 			full = p.passed.Add(shard, w, &it) || full
-		case mark < w.EndMs+p.Intake.LatenessMs:
+		case mark < w.EndMs+p.Intake.Routing.LatenessMs:
 			full = p.corrected.Add(shard, w, &it) || full
 		default:
 			doubtful++

@@ -9,6 +9,7 @@ import (
 
 	"tidemark/internal/intake"
 	"tidemark/internal/portable"
+	"tidemark/internal/routing"
 	"tidemark/windowfns"
 )
 
@@ -20,7 +21,7 @@ func TestDoFnsTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	packer := packer{Intake: intake.Reader{
-		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, LatenessMs: 5,
+		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true},
 	}}
 	for _, fn := range []any{
 		&packFn{packer: packer}, &packMarkedFn{packer: packer}, &packPlacedFn{packer: packer},

@@ -144,10 +144,25 @@ func TestBundlesOfLateElements(t *testing.T) {
 // that the same elements are added and late as by the runner's watermark alone.
 // With allowed lateness, an element between the two deadlines by its mark is a
 // correction even where the runner is behind, so that panes can differ.
+//
+// Marks are ahead by up to days, and windows are up to hours long, so that the
+// gates that round deadlines up do so here.
 func TestMarksAheadOfTheWatermark(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprintf("seed=%d", 200+seed), func(t *testing.T) {
 			c := newRandomCase(200 + seed)
+			ahead := 3 * c.sizeMs()
+			switch seed % 4 {
+			case 2:
+				c.cfg.Windows = windowfns.Sliding{Size: 40 * time.Second, Period: 10 * time.Second}
+			case 3:
+				c.cfg.Windows = windowfns.Sliding{Size: 40 * time.Hour, Period: 10 * time.Hour}
+			}
+			if seed%4 >= 2 {
+				c.cfg.AllowedLateness = time.Duration(c.rng.Int64N(2)*c.rng.Int64N(c.sizeMs())) * ms
+				ahead = []int64{60_000, 200_000_000}[c.rng.IntN(2)]
+			}
+			t.Log(c)
 			c.script(30)
 			var tl streamtest.Timeline
 			wm := int64(mtime.MinTimestamp)
@@ -160,7 +175,7 @@ func TestMarksAheadOfTheWatermark(t *testing.T) {
 				v := saleOf(*st.Element)
 				v.Mark = wm
 				if c.rng.IntN(2) == 0 {
-					v.Mark += c.rng.Int64N(3 * c.sizeMs())
+					v.Mark += c.rng.Int64N(ahead)
 				}
 				tl.At(st.Element.TimeMs, v)
 			}

@@ -28,7 +28,8 @@ type liveElement struct {
 }
 
 // liveScript is a stream with disorder inside the source's bound of 500 ms, and
-// every 40th element up to 10 s too late. Sales are numbered by Step.
+// every 20th element further behind: some up to 10 s, some minutes, hours, days
+// or years. Sales are numbered by Step.
 func liveScript(seed uint64, n int) (*streamtest.Timeline, []liveElement) {
 	const bound = 500
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -37,8 +38,12 @@ func liveScript(seed uint64, n int) (*streamtest.Timeline, []liveElement) {
 	wm := int64(math.MinInt64)
 	for i := range n {
 		t := 1_675_242_000_000 + 10*int64(i) - rng.Int64N(bound)
-		if rng.IntN(40) == 0 {
+		switch rng.IntN(40) {
+		case 0:
 			t -= rng.Int64N(10_000)
+		case 1:
+			behind := []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 365 * 24 * time.Hour}
+			t -= rng.Int64N(5 * behind[rng.IntN(len(behind))].Milliseconds())
 		}
 		s := sale{Key: strconv.Itoa(rng.IntN(5)), Minor: rng.Int64N(1 << 40), Step: i}
 		all = append(all, liveElement{s, t, wm})

@@ -1,0 +1,54 @@
+package routing
+
+import (
+	"math"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+
+	"tidemark/windowfns"
+)
+
+// findings gathers what a pane says of the batches of a shard: the late records
+// of elements that are done, and the verdicts on elements whose other windows
+// are judged elsewhere.
+type findings struct {
+	records, verdicts []byte
+	oldest            int64 // element time in records
+	earliest          int64 // window end in verdicts
+	group             []byte
+}
+
+func newFindings() *findings { return &findings{oldest: math.MaxInt64, earliest: math.MaxInt64} }
+
+// judge adds the elements of a batch.
+func (f *findings) judge(batch *Batch, late bool) error {
+	var it Item
+	missed := []windowfns.Window{batch.Window}
+	f.group = f.group[:0]
+	for batch.Next(&it) {
+		switch {
+		case it.Probes > 1:
+			f.group = appendVerdict(f.group, &it, late)
+		case late:
+			f.oldest = min(f.oldest, it.TimeMs)
+			f.records = AppendLate(f.records, &LateRecord{TimeMs: it.TimeMs, Missed: missed, All: it.Windows == 1, Raw: it.Raw})
+		}
+	}
+	if len(f.group) > 0 {
+		f.earliest = min(f.earliest, batch.Window.EndMs)
+		f.verdicts = appendVerdicts(f.verdicts, batch.nonce, batch.Window, late, f.group)
+	}
+	return batch.Err()
+}
+
+func (f *findings) size() int { return len(f.records) + len(f.verdicts) }
+
+// emit sends what there is.
+func (f *findings) emit(shard int64, record, verdict Emit) {
+	if len(f.records) > 0 {
+		record(mtime.Time(f.oldest), shard, f.records)
+	}
+	if len(f.verdicts) > 0 {
+		verdict(stampOf(f.earliest, 0), shard, f.verdicts)
+	}
+}
