@@ -50,6 +50,9 @@ type GMV struct {
 	Script   string
 
 	Rows, Late, Bad Outlet
+
+	// Counts takes what was assigned, added and late, by window and currency.
+	Counts Outlet
 }
 
 // Build adds the pipeline to s.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"regexp"
@@ -125,7 +126,20 @@ func runGMV(ctx context.Context, args []string) error {
 		return err
 	}
 
-	job := job{runFlags: g.runFlags, outlets: outlets{list: outs, how: g.release(in), stdout: os.Stdout}, stderr: os.Stderr}
+	taken := append(files.Paths(in.files), in.name, g.output, g.late, g.bad)
+	toMart, mart, err := g.martOutputs(taken)
+	if err != nil {
+		return err
+	}
+	name, err := g.jobName(fs, mart, "gmv", cmp.Or(g.timeline, g.input))
+	if err != nil {
+		return err
+	}
+	if mart != nil {
+		mart.info.Job, mart.info.Command = name, strings.Join(append([]string{"gmv"}, args...), " ")
+	}
+
+	job := job{runFlags: g.runFlags, outlets: outlets{list: append(outs, toMart...), how: g.release(in), stdout: os.Stdout, mart: mart}, stderr: os.Stderr}
 	return job.run(ctx, func(dir string) (build, error) {
 		if g.stream {
 			p.Stream = &files.StreamConfig{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
@@ -134,7 +148,7 @@ func runGMV(ctx context.Context, args []string) error {
 			return nil, err // the input must be there for a second attempt
 		}
 		return func(s scope, to *outlets) error {
-			p.Rows, p.Late, p.Bad = to.outlet("output"), to.outlet("late_output"), to.outlet("bad_output")
+			p.Rows, p.Late, p.Bad, p.Counts = to.outlet("output"), to.outlet("late_output"), to.outlet("bad_output"), to.outlet(countsOutput)
 			return p.Build(s)
 		}, nil
 	})

@@ -67,12 +67,14 @@ func TestHelp(t *testing.T) {
 		{"calendar", "day|week|month", []string{"Monday"}},
 		{"time_zone", "zone", []string{"IANA", "default UTC"}},
 		{"allowed_lateness", "time", []string{"event time", "default 0s"}},
-		{"output", "FILE", []string{"default -"}},
-		{"late_output", "FILE", []string{"without it they are counted"}},
-		{"bad_output", "FILE", []string{"exit status is 3"}},
+		{"output", "URI", []string{"default -"}},
+		{"late_output", "URI", []string{"counted only", "mart"}},
+		{"bad_output", "URI", []string{"exit status is 3", "mart"}},
+		{"job", "NAME", []string{"default: made from the command and the input's absolute path", "required for standard input"}},
 		{"format", "json|pipe|table", []string{"default json", "key|windowStartMs|sum"}},
 		{"drain", "", []string{"with --stream", "interrupt"}},
 		{"shards", "N", []string{"1 to 65536", "default 4, of a timeline 1"}},
+		{"lateness_report", "", []string{"instead of rows", "--max_out_of_orderness", "--format table"}},
 		{"log_level", "error|warn|info|debug", []string{"default warn"}},
 	} {
 		text, found := entry(ours, c.flag)
@@ -120,7 +122,7 @@ func TestFlagsAreOurs(t *testing.T) {
 			t.Errorf("Beam has a flag --%s already", name)
 		}
 	}
-	if len(fs.own) != 28 {
+	if len(fs.own) != 30 {
 		t.Errorf("%d flags of our own: %q", len(fs.own), fs.own)
 	}
 }

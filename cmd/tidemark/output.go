@@ -1,30 +1,36 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"tidemark/connectors/mart"
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
+	"tidemark/internal/tally"
 	"tidemark/pipelines"
 )
 
 // outputFlags are the flags that say where rows go.
 type outputFlags struct {
 	output, late, bad string
-	format            string
+	job, format       string
 }
 
 func (o *outputFlags) define(fs *flagSet) {
-	fs.section("Output: - for standard output, or a .ndjson or .csv file, written whole or not at all; with --stream, files are appended to", func() {
-		fs.StringVar(&o.output, "output", "-", "where rows go: `FILE` or -")
+	fs.section("Output: - for standard output; a .ndjson or .csv file, written whole or not at all; sqlite:PATH, a mart (docs/mart.md).\nWith --stream, files are appended to", func() {
+		fs.StringVar(&o.output, "output", "-", "where rows go: `URI`")
 	})
 	fs.section("", func() {
-		fs.StringVar(&o.late, "late_output", "", "where records go that missed a window: `FILE` or -; without it they are counted only")
+		fs.StringVar(&o.late, "late_output", "", "where records go that missed a window: `URI`; without it they go to the mart that the rows go to, or are counted only")
 	})
 	fs.section("", func() {
-		fs.StringVar(&o.bad, "bad_output", "", "where records go that were not understood: `FILE` or -; without it they are counted, and the exit status is 3")
+		fs.StringVar(&o.bad, "bad_output", "", "where records go that were not understood: `URI`; without it they go to the mart that the rows go to, or are counted only, and the exit status is 3")
+	})
+	fs.section("", func() {
+		fs.StringVar(&o.job, "job", "", "`NAME` of the job in a mart: a run replaces the rows of the job's earlier runs (default: made from the command and the input's absolute path; required for standard input)")
 	})
 	fs.section("", func() {
 		fs.StringVar(&o.format, "format", "json", "how rows look on standard output: `json|pipe|table`; pipe is key|windowStartMs|sum, table has aligned columns for people")
@@ -34,9 +40,12 @@ func (o *outputFlags) define(fs *flagSet) {
 // output is a checked output.
 type output struct {
 	flag   string
-	target sink.Target
+	target sink.Target // zero where lines go to the mart
+	kind   mart.Kind
 	format rows.Format
 	layout sink.Layout
+
+	implied bool // no flag asks for it
 }
 
 // resolve checks that the outputs can be written, and that none of them is
@@ -45,8 +54,8 @@ func (o *outputFlags) resolve(inputs []string, withCurrency bool) ([]output, err
 	var outs []output
 	var targets []sink.Target
 	for _, f := range []struct{ name, uri string }{{"output", o.output}, {"late_output", o.late}, {"bad_output", o.bad}} {
-		if f.uri == "" && f.name != "output" {
-			continue
+		if _, ok := mart.ParsePath(f.uri); ok || f.uri == "" && f.name != "output" {
+			continue // see martOutputs
 		}
 		t, err := sink.ParseTarget(f.uri)
 		if err == nil {
@@ -133,11 +142,15 @@ type outlets struct {
 	list   []output
 	how    release
 	stdout io.Writer
+	mart   *martSink // nil if there is none
 
 	number    int
 	spools    map[string]*sink.Spool    // by flag; none where rows are live
 	appenders map[string]*sink.Appender // by flag; for the whole run
 }
+
+// streamed reports whether the input is a stream.
+func (r release) streamed() bool { return r == behind || r == live }
 
 func (o *outlets) id(flag string) string { return fmt.Sprintf("%s-%d", flag, o.number) }
 
@@ -146,17 +159,21 @@ func (o *outlets) open(dir string, number int) error {
 	// Workers of an attempt that failed may still be running: what they write
 	// goes to an id that nobody asks for any more.
 	o.number, o.spools = number, map[string]*sink.Spool{}
-	if o.how == live || o.how == behind {
+	if o.how.streamed() {
 		if err := o.appendTo(); err != nil {
 			return err
 		}
 	}
 	for _, out := range o.list {
 		if o.how == live {
-			sink.Open(o.id(out.flag), o.appenders[out.flag])
+			if out.target.IsZero() {
+				sink.Open(o.id(out.flag), martReceiver{o.mart.run, out.kind})
+			} else {
+				sink.Open(o.id(out.flag), o.appenders[out.flag])
+			}
 			continue
 		}
-		o.spools[out.flag] = sink.NewSpool(dir, o.how == whole)
+		o.spools[out.flag] = sink.NewSpool(dir, o.how == whole || out.target.IsZero())
 		sink.Open(o.id(out.flag), o.spools[out.flag])
 	}
 	return nil
@@ -169,6 +186,9 @@ func (o *outlets) appendTo() error {
 	}
 	o.appenders = map[string]*sink.Appender{}
 	for _, out := range o.list {
+		if out.target.IsZero() {
+			continue
+		}
 		a, err := sink.NewAppender(out.target, out.layout, o.stdout)
 		if err != nil {
 			return usagef("--%s: %w", out.flag, err)
@@ -197,30 +217,42 @@ func (o *outlets) abandon() {
 	}
 }
 
-// release lets the rows out. It is called when the run has ended well.
-func (o *outlets) release() error {
+// release lets the rows out. It is called when the run has ended well; a stream
+// that was interrupted has.
+func (o *outlets) release(counts *tally.Tally, interrupted bool) error {
 	for _, out := range o.list {
-		sp := o.spools[out.flag]
-		var err error
-		switch o.how {
-		case live:
-			err = o.appenders[out.flag].Close()
-		case behind:
-			if err = o.appenders[out.flag].AddSpool(sp); err == nil {
-				err = o.appenders[out.flag].Close()
-			}
-		default:
-			err = sink.Commit(out.target, out.layout, sp, o.stdout)
+		if out.target.IsZero() {
+			continue
 		}
-		if err == nil && sp != nil {
-			err = sp.Close()
-		}
-		if err != nil {
+		if err := o.releaseOne(out); err != nil {
 			return fmt.Errorf("--%s: %w", out.flag, err)
 		}
 	}
-	return nil
+	if o.mart == nil {
+		return nil
+	}
+	return o.mart.release(o, counts, interrupted)
+}
+
+func (o *outlets) releaseOne(out output) error {
+	sp, a := o.spools[out.flag], o.appenders[out.flag]
+	switch o.how {
+	case live:
+		return a.Close()
+	case behind:
+		if err := a.AddSpool(sp); err != nil {
+			return err
+		}
+		return errors.Join(a.Close(), sp.Close())
+	default:
+		if err := sink.Commit(out.target, out.layout, sp, o.stdout); err != nil {
+			return err
+		}
+		return sp.Close()
+	}
 }
 
 // has reports whether an output was asked for by a flag.
-func (o *outlets) has(flag string) bool { return o.outlet(flag).ID != "" }
+func (o *outlets) has(flag string) bool {
+	return slices.ContainsFunc(o.list, func(out output) bool { return out.flag == flag && !out.implied })
+}

@@ -129,9 +129,19 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 	if err != nil {
 		return err
 	}
-	if j.how == whole || j.how == played {
+	if !j.how.streamed() {
 		// What Prism has to say about an interrupt is of no use to anyone.
 		defer context.AfterFunc(ctx, logs.hush)()
+	}
+	if j.mart != nil {
+		if err := j.mart.begin(); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil && !errors.Is(err, errBadRecords) {
+				j.mart.fail()
+			}
+		}()
 	}
 	counts, err := j.attempts(ctx, dir, add)
 	if err != nil {
@@ -140,7 +150,7 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 	if err := conserved(counts); err != nil {
 		return err
 	}
-	if err := j.outlets.release(); err != nil {
+	if err := j.outlets.release(counts, ctx.Err() != nil); err != nil {
 		return err
 	}
 	logs.hush() // the runner is still shutting down; the summary comes last
@@ -150,7 +160,7 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 // attempts runs the pipeline until it has ended well, as often as it takes.
 func (j *job) attempts(ctx context.Context, dir string, add build) (counts *tally.Tally, err error) {
 	running := ctx
-	streamed := j.how == behind || j.how == live
+	streamed := j.how.streamed()
 	if streamed {
 		running = context.WithoutCancel(ctx) // an interrupt ends the sources
 	}

@@ -152,10 +152,15 @@ func (t Target) SameFile(path string) bool {
 	if t.IsZero() || t.IsStdout() || path == "" || path == "-" {
 		return false
 	}
-	a, errA := followLinks(t.uri)
-	b, errB := followLinks(path)
+	return SameFile(t.uri, path)
+}
+
+// SameFile reports whether two paths name the same file, which need not exist.
+func SameFile(path, other string) bool {
+	a, errA := followLinks(path)
+	b, errB := followLinks(other)
 	if errA != nil || errB != nil {
-		return t.uri == path
+		return path == other
 	}
 	if same, _ := sameInode(a, b); same {
 		return true

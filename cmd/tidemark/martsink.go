@@ -1,0 +1,151 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"tidemark/connectors/mart"
+	"tidemark/connectors/rows"
+	"tidemark/connectors/sink"
+	"tidemark/internal/tally"
+)
+
+// countsOutput names the output of window counts, which no flag asks for: a mart
+// always has them.
+const countsOutput = "window_counts"
+
+// martSink is the mart of a run.
+type martSink struct {
+	path string
+	info mart.RunInfo
+
+	mart *mart.Mart
+	run  *mart.Run
+}
+
+// martOutputs are the outputs that go to a mart, and the mart; nil if there is
+// none. What is asked for nowhere goes to the mart that the rows go to.
+func (o *outputFlags) martOutputs(taken []string) (outs []output, to *martSink, err error) {
+	_, all := mart.ParsePath(o.output)
+	for _, f := range []struct {
+		flag, uri string
+		kind      mart.Kind
+	}{{"output", o.output, mart.Rows}, {"late_output", o.late, mart.Late}, {"bad_output", o.bad, mart.Bad}} {
+		out := output{flag: f.flag, kind: f.kind, format: rows.JSON}
+		path, ok := mart.ParsePath(f.uri)
+		switch {
+		case !ok && f.uri == "" && all:
+			out.implied = true
+		case !ok:
+			continue
+		case to == nil:
+			if err := mart.Check(path); err != nil {
+				return nil, nil, usagef("--%s: %w", f.flag, err)
+			}
+			to = &martSink{path: path}
+		case path != to.path:
+			return nil, nil, usagef("--%s %s: want one mart, and there is %s already", f.flag, f.uri, to.path)
+		}
+		outs = append(outs, out)
+	}
+	if to == nil {
+		return nil, nil, nil
+	}
+	for _, path := range taken {
+		if path != "" && path != "-" && sink.SameFile(to.path, path) {
+			return nil, nil, usagef("the mart %s is another file of this run, want a file of its own", to.path)
+		}
+	}
+	return append(outs, output{flag: countsOutput, kind: mart.Counts, format: rows.JSON, implied: true}), to, nil
+}
+
+// jobName is the name of the job in a mart: the one given, or one made from the
+// command and its input, wherever it is called from.
+func (o *outputFlags) jobName(fs *flagSet, to *martSink, command, input string) (string, error) {
+	switch {
+	case fs.given("job") && to == nil:
+		return "", usagef("--job without a mart, want an output of sqlite:PATH: it names rows there")
+	case fs.given("job") && o.job == "":
+		return "", usagef("--job is empty, want a name")
+	case o.job != "" || to == nil:
+		return o.job, nil
+	case input == stdinName:
+		return "", usagef("a mart that is fed from standard input without --job, want a name: the next run replaces the rows of the job of that name")
+	}
+	path, err := filepath.Abs(input)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(command + "\x00" + path))
+	return fmt.Sprintf("%s-%x", command, sum[:8]), nil
+}
+
+// begin opens the mart and begins a run in it.
+func (m *martSink) begin() (err error) {
+	if m.mart, err = mart.Open(m.path); err != nil {
+		return err
+	}
+	if m.run, err = m.mart.Begin(m.info); err != nil {
+		return errors.Join(err, m.mart.Close())
+	}
+	return nil
+}
+
+// fail ends a run that has not ended well.
+func (m *martSink) fail() {
+	if m.run == nil {
+		return
+	}
+	// What the run has failed of is what people are told.
+	_ = m.run.Finish(mart.Failed, mart.Summary{})
+	_ = m.mart.Close()
+}
+
+// release lets the rows into the mart and ends the run.
+func (m *martSink) release(o *outlets, counts *tally.Tally, interrupted bool) error {
+	sum := mart.Summary{
+		Read: counts.Get(tally.Read), Bad: counts.Get(tally.Bad), Assigned: counts.Get(tally.Assigned), Added: counts.Get(tally.Added),
+		Corrected: counts.Get(tally.Corrected), Late: counts.Get(tally.Late), Overflowed: counts.Get(tally.Overflowed),
+	}
+	none := func(func([]byte) error) error { return nil }
+	lines := map[mart.Kind]mart.Lines{mart.Rows: none, mart.Late: none, mart.Bad: none, mart.Counts: none}
+	for _, out := range o.list {
+		if sp := o.spools[out.flag]; sp != nil && out.target.IsZero() {
+			lines[out.kind] = sp.Each
+		}
+	}
+	var err error
+	switch {
+	case o.how != live && !interrupted:
+		err = m.run.Replace(lines, sum)
+	case o.how != live:
+		for kind, l := range lines {
+			err = errors.Join(err, m.run.Insert(kind, l))
+		}
+		fallthrough
+	default:
+		status := mart.Done
+		if interrupted {
+			status = mart.Interrupted
+		}
+		if err == nil {
+			err = m.run.Finish(status, sum)
+		}
+	}
+	return errors.Join(err, m.mart.Close())
+}
+
+// martReceiver takes the lines of a stream as they come.
+type martReceiver struct {
+	run  *mart.Run
+	kind mart.Kind
+}
+
+// AddBatch implements sink.Receiver.
+func (r martReceiver) AddBatch(b sink.Batch) error {
+	return r.run.Insert(r.kind, func(emit func([]byte) error) error {
+		return b.Each(func(_, line []byte) error { return emit(line) })
+	})
+}
