@@ -63,7 +63,16 @@ func (g GMV) Build(s beam.Scope) error {
 		return err
 	}
 	cfg.Watermarked = g.Script == ""
-	totals, overflows, late, err := gmv.TryPerKey(s, cfg, entryOf, in)
+	var totals, overflows, late beam.PCollection
+	if o := g.Counts; o.ID == "" {
+		totals, overflows, late, err = gmv.TryPerKey(s, cfg, entryOf, in)
+	} else {
+		var counts beam.PCollection
+		if totals, overflows, counts, late, err = gmv.TryPerKeyWithCounts(s, cfg, entryOf, in); err == nil {
+			s := s.Scope("counts")
+			sink.Write(s, o.ID, rows.CountLines(s, counts))
+		}
+	}
 	if err != nil {
 		return err
 	}

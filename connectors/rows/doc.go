@@ -15,7 +15,7 @@
 //
 // # Order
 //
-// Pipelines put rows out in any order. [OrderGMV] and [OrderRecord] give the
-// keys to sort them by: byte strings, which compare as the fields that they are
-// made of do.
+// Pipelines put rows out in any order. [OrderGMV], [OrderCount] and [OrderRecord]
+// give the keys to sort them by: byte strings, which compare as the fields that
+// they are made of do.
 package rows

@@ -16,6 +16,14 @@ func OrderGMV(dst []byte, r *gmv.Row) []byte {
 	return orderInt(dst, r.Revision)
 }
 
+// OrderCount appends a key that sorts counts by window end, window start and
+// currency.
+func OrderCount(dst []byte, c *Count) []byte {
+	dst = orderInt(dst, c.EndMs)
+	dst = orderInt(dst, c.StartMs)
+	return orderText(dst, c.Currency)
+}
+
 // OrderRecord appends a key that sorts late and bad records by source and
 // position.
 func OrderRecord(dst []byte, source string, position int64) []byte {

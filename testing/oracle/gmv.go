@@ -13,6 +13,7 @@ type gmv struct {
 	latenessMs int64
 	watermark  int64
 	cells      map[cellKey]*cell
+	counts     map[countKey]*count
 	out        Result
 }
 
@@ -31,21 +32,47 @@ type cell struct {
 	last Row   // the one emitted last
 }
 
+type countKey struct {
+	currency, kind string
+	w              windowfns.Window
+}
+
+type count struct {
+	n   int64
+	sum big.Int
+}
+
+func (g *gmv) count(kind string, e Element, w windowfns.Window) {
+	k := countKey{e.Currency, kind, w}
+	c := g.counts[k]
+	if c == nil {
+		c = &count{}
+		g.counts[k] = c
+	}
+	c.n++
+	c.sum.Add(&c.sum, big.NewInt(e.Minor))
+}
+
 func (g *gmv) add(e Element) {
 	all := g.windows.AppendWindows(nil, e.TimeMs)
 	var missed []windowfns.Window
 	for _, w := range all {
 		g.out.Assigned++
+		g.count("assigned", e, w)
 		switch {
 		case g.watermark < w.EndMs:
 			g.out.Added++
+			g.count("added", e, w)
 			g.cell(e, w)
 		case g.watermark < w.EndMs+g.latenessMs:
 			g.out.Added++
 			g.out.Corrected++
+			g.count("added", e, w)
+			g.count("corrected", e, w)
 			g.emit(g.cell(e, w), "LATE")
 		default:
 			g.out.Missed++
+			g.count("late", e, w)
 			missed = append(missed, w)
 		}
 	}

@@ -79,6 +79,16 @@ type Late struct {
 	All     bool               // it missed every window that it has
 }
 
+// Count is how many elements of a currency a window had, and what they come to.
+type Count struct {
+	StartMs  int64
+	EndMs    int64
+	Currency string
+	Kind     string // assigned, added, corrected or late
+	Elements int64
+	Sum      string // in decimal
+}
+
 // Result is the outcome of a script. The order of rows and overflows is that in
 // which they fall due; rows that fall due together come in no certain order.
 type Result struct {
@@ -92,6 +102,10 @@ type Result struct {
 	Added     int64
 	Corrected int64
 	Missed    int64
+
+	// Counts are the same by window, currency and kind, and in money, in no
+	// certain order.
+	Counts []Count
 }
 
 // Play plays steps and, after them, a watermark at infinity. Windows are those
@@ -102,6 +116,7 @@ func Play(windows windowfns.Fn, latenessMs int64, steps []Step) Result {
 		latenessMs: latenessMs,
 		watermark:  math.MinInt64,
 		cells:      map[cellKey]*cell{},
+		counts:     map[countKey]*count{},
 	}
 	for _, st := range steps {
 		if st.Element != nil {
@@ -111,5 +126,8 @@ func Play(windows windowfns.Fn, latenessMs int64, steps []Step) Result {
 		g.advance(st.WatermarkMs)
 	}
 	g.advance(math.MaxInt64)
+	for k, c := range g.counts {
+		g.out.Counts = append(g.out.Counts, Count{k.w.StartMs, k.w.EndMs, k.currency, k.kind, c.n, c.sum.String()})
+	}
 	return g.out
 }

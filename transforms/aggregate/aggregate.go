@@ -144,11 +144,18 @@ func PerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (row
 
 // TryPerKey is [PerKey] with the construction error returned.
 func TryPerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (rows, unshown, late beam.PCollection, err error) {
+	rows, unshown, _, late, err = build(s, "aggregate.PerKey", cfg, agg, false, col)
+	return rows, unshown, late, err
+}
+
+// build adds the transform called name. There are counts if counted is set.
+func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, col beam.PCollection) (rows, unshown, counts, late beam.PCollection, err error) {
 	if s.IsValid() {
-		s = s.Scope("aggregate.PerKey")
+		s = s.Scope(name)
 	}
-	fail := func(err error) (beam.PCollection, beam.PCollection, beam.PCollection, error) {
-		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("aggregate.PerKey: %w", err)
+	fail := func(err error) (_, _, _, _ beam.PCollection, _ error) {
+		var none beam.PCollection
+		return none, none, none, none, fmt.Errorf("%s: %w", name, err)
 	}
 	shipped, err := portable.Of(agg)
 	if err != nil {
@@ -165,21 +172,26 @@ func TryPerKey(s beam.Scope, cfg Config, agg Aggregator, col beam.PCollection) (
 
 	// First, elements are packed by bundle: those that are surely in time are
 	// aggregated on the spot, the others get ready for the gate.
-	direct, suspects := pack(s.Scope("pack"), plan, shipped)
+	direct, suspects, assigned := pack(s.Scope("pack"), plan, shipped, counted)
 
 	// Second, the gate sorts the suspects.
 	routed := routing.Route(s.Scope("gate"), plan.Routing, suspects)
 
 	// Third, all that is in time is folded into one cell a shard and window.
 	sc := s.Scope("fold")
-	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockOnTime}, routed.OnTime)}
+	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockOnTime, Counted: counted}, routed.OnTime)}
 	if plan.Routing.LatenessMs > 0 {
 		delay := plan.Routing.LatenessMs
-		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))
+		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockCorrection, DelayMs: delay, Counted: counted}, routed.Corrections))
 	}
-	rows, unshown = beam.ParDo2(sc, newFoldFn(shipped, plan.Routing.LatenessMs), beam.Flatten(sc, blocks...),
+	rows, unshown, added := beam.ParDo3(sc, newFoldFn(shipped, plan.Routing.LatenessMs, counted), beam.Flatten(sc, blocks...),
 		beam.TypeDefinition{Var: beam.YType, T: rowT})
-	return rows, unshown, intake.Late(s.Scope("late"), plan.Type, routed.Late), nil
+	late = intake.Late(s.Scope("late"), plan.Type, routed.Late)
+	if counted {
+		sc := s.Scope("counts")
+		counts = beam.Flatten(sc, assigned, added, beam.ParDo(sc, &lateCountFn{Agg: shipped}, late))
+	}
+	return rows, unshown, counts, late, nil
 }
 
 // rowType is the type of the rows of agg.

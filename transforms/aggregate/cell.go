@@ -69,29 +69,6 @@ func cellWindow(key string) (windowfns.Window, error) {
 	return windowfns.Window{StartMs: s, EndMs: e}, nil
 }
 
-func appendBlockHeader(b []byte, kind byte, count int) []byte {
-	return binary.AppendUvarint(append(b, kind), uint64(count))
-}
-
-func appendDelta(b []byte, key string, acc []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(key)))
-	b = append(b, key...)
-	return appendPrefixed(b, acc)
-}
-
-func appendPrefixed(b, p []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(p)))
-	return append(b, p...)
-}
-
-// blockCount reads the header of a block.
-func blockCount(b []byte) (kind byte, count int64, err error) {
-	r := routing.NewReader(b)
-	kind = r.Byte()
-	count = int64(r.Uvarint())
-	return kind, count, r.Err()
-}
-
 // entry is what a cell holds of one key.
 type entry struct {
 	key     string

@@ -39,6 +39,9 @@
 //   - A total that the aggregator does not let through is reported, takes no
 //     revision, and keeps its elements; later ones can bring it back.
 //
+// [PerKeyWithCounts] has the counts per window and group as an output too, with
+// the totals of what is counted. It changes nothing else.
+//
 // Timestamps are of the years 1900 to 2185; others, such as those of elements
 // that were never given one, fail the job.
 //

@@ -12,7 +12,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/internal/portable"
-	"tidemark/internal/routing"
 	"tidemark/internal/tally"
 	"tidemark/windowfns"
 )
@@ -23,46 +22,9 @@ type (
 )
 
 func init() {
-	register.DoFn3x1[int64, []byte, emitBlock, error](&foldInFn{})
-	register.DoFn7x1[context.Context, state.Provider, timers.Provider, string, []byte, emitRow, emitUnshown, error](&foldFn{})
+	register.DoFn8x1[context.Context, state.Provider, timers.Provider, string, []byte, emitRow, emitUnshown, emitCount, error](&foldFn{})
 	register.Emitter2[beam.EventTime, beam.Y]()
 	register.Emitter2[beam.EventTime, Unshown]()
-}
-
-// foldInFn aggregates a batch that passed the gate into a block.
-type foldInFn struct {
-	Agg     portable.Value
-	Kind    byte
-	DelayMs int64 // how far after the window's end the deadline of the block is
-
-	agg Aggregator
-}
-
-func (f *foldInFn) Setup() (err error) {
-	f.agg, err = portable.As[Aggregator](f.Agg)
-	return err
-}
-
-func (f *foldInFn) ProcessElement(shard int64, packed []byte, emit emitBlock) error {
-	batch, err := routing.ReadBatch(packed)
-	if err != nil {
-		return err
-	}
-	b := block{blockKey: blockKey{kind: f.Kind}, index: map[string]int{}}
-	var it routing.Item
-	for batch.Next(&it) {
-		r := routing.NewReader(it.Body)
-		key := r.Prefixed()
-		if r.Err() != nil {
-			return r.Err()
-		}
-		b.elements++
-		if _, err := b.add(f.agg, key, r.Bytes(r.Len())); err != nil {
-			return err
-		}
-	}
-	emit(mtime.Time(batch.Window.EndMs-1+f.DelayMs), cellKey(shard, batch.Window), b.encode())
-	return batch.Err()
 }
 
 // The tags of the fold's timers.
@@ -85,10 +47,13 @@ type foldFn struct {
 
 	Agg        portable.Value
 	LatenessMs int64
+	Counted    bool
 
 	agg    Aggregator
 	render Renderer // nil where rows are of type Row
 	tally  *tally.Tally
+	counts counter
+	perKey []int64
 
 	// grown is a hint on how far logs have grown since they were compacted, by
 	// cell. It is forgotten freely: results do not depend on it.
@@ -104,12 +69,13 @@ const compactBytes = 64 << 10
 // maxGrown bounds the number of hints.
 const maxGrown = 1 << 16
 
-func newFoldFn(agg portable.Value, latenessMs int64) *foldFn {
+func newFoldFn(agg portable.Value, latenessMs int64, counted bool) *foldFn {
 	return &foldFn{
 		Log:        state.MakeBagState[[]byte]("log"),
 		Timer:      timers.InEventTime("deadline"),
 		Agg:        agg,
 		LatenessMs: latenessMs,
+		Counted:    counted,
 	}
 }
 
@@ -121,10 +87,15 @@ func (f *foldFn) Setup() (err error) {
 	return err
 }
 
-func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, key string, b []byte, row emitRow, unshown emitUnshown) error {
+func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, key string, b []byte, row emitRow, unshown emitUnshown, count emitCount) error {
 	w, err := cellWindow(key)
 	if err != nil {
 		return err
+	}
+	if f.Counted {
+		if b, err = f.count(w, b, count); err != nil {
+			return err
+		}
 	}
 	kind, elements, err := blockCount(b)
 	if err != nil {
@@ -142,6 +113,40 @@ func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 	}
 	f.Timer.Set(tp, time.UnixMilli(w.EndMs), timers.WithTag(timerEnd), timers.WithOutputTimestamp(time.UnixMilli(w.EndMs-1)))
 	return nil
+}
+
+// StartBundle begins the counts of a bundle.
+func (f *foldFn) StartBundle(emitRow, emitUnshown, emitCount) {
+	if f.Counted {
+		f.counts = newCounter(f.agg)
+	}
+}
+
+// FinishBundle emits the counts of a bundle.
+func (f *foldFn) FinishBundle(_ emitRow, _ emitUnshown, count emitCount) { f.counts.flush(count) }
+
+// count counts the elements of a block, and returns it without their numbers.
+func (f *foldFn) count(w windowfns.Window, b []byte, count emitCount) (_ []byte, err error) {
+	if f.perKey, b, err = cutPerKey(b, f.perKey[:0]); err != nil {
+		return nil, err
+	}
+	kind, _, err := blockCount(b)
+	if err != nil {
+		return nil, err
+	}
+	err = eachDelta(b, func(i int, key, acc []byte) error {
+		if i >= len(f.perKey) {
+			return fmt.Errorf("aggregate: block of more entries than the %d that are counted", len(f.perKey))
+		}
+		if kind == blockCorrection {
+			if err := f.counts.add(KindCorrected, w, key, acc, f.perKey[i]); err != nil {
+				return err
+			}
+		}
+		return f.counts.add(KindAdded, w, key, acc, f.perKey[i])
+	})
+	f.counts.flushIfFull(count)
+	return b, err
 }
 
 // append adds a block to a log that is not read for it, and compacts the log
@@ -206,7 +211,7 @@ func (f *foldFn) correct(sp state.Provider, w windowfns.Window, b []byte, row em
 // OnTimer emits what a window has to show once its end has passed, and frees
 // its state once the allowed lateness has passed too. It trusts the cell, not
 // the timer: a timer can come twice.
-func (f *foldFn) OnTimer(_ context.Context, _ beam.EventTime, sp state.Provider, tp timers.Provider, key string, t timers.Context, row emitRow, unshown emitUnshown) error {
+func (f *foldFn) OnTimer(_ context.Context, _ beam.EventTime, sp state.Provider, tp timers.Provider, key string, t timers.Context, row emitRow, unshown emitUnshown, _ emitCount) error {
 	delete(f.grown, key)
 	switch t.Tag {
 	case timerClose:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
@@ -22,39 +21,39 @@ import (
 type emitBlock = func(beam.EventTime, string, []byte)
 
 func init() {
-	register.DoFn4x1[beam.EventTime, beam.X, emitBlock, routing.Emit, error](&packFn{})
-	register.DoFn5x1[beam.EventTime, int64, beam.X, emitBlock, routing.Emit, error](&packMarkedFn{})
-	register.DoFn5x1[beam.EventTime, intake.Origin, beam.X, emitBlock, routing.Emit, error](&packPlacedFn{})
+	register.DoFn5x1[beam.EventTime, beam.X, emitBlock, routing.Emit, emitCount, error](&packFn{})
+	register.DoFn6x1[beam.EventTime, int64, beam.X, emitBlock, routing.Emit, emitCount, error](&packMarkedFn{})
+	register.DoFn6x1[beam.EventTime, intake.Origin, beam.X, emitBlock, routing.Emit, emitCount, error](&packPlacedFn{})
 	register.Emitter3[beam.EventTime, string, []byte]()
 }
 
-// pack returns blocks of what is surely in time, KV<string cell, []byte>, and
-// batches for the gate.
-func pack(s beam.Scope, plan intake.Plan, agg portable.Value) (direct, suspects beam.PCollection) {
-	p := packer{Intake: intake.NewReader(plan), Agg: agg}
+// pack returns blocks of what is surely in time, KV<string cell, []byte>,
+// batches for the gate, and, where counted is set, counts of what was assigned.
+func pack(s beam.Scope, plan intake.Plan, agg portable.Value, counted bool) (direct, suspects, assigned beam.PCollection) {
+	p := packer{Intake: intake.NewReader(plan), Agg: agg, Counted: counted}
 	switch plan.Form {
 	case intake.Marked:
-		return beam.ParDo2(s, &packMarkedFn{packer: p}, plan.Col)
+		return beam.ParDo3(s, &packMarkedFn{packer: p}, plan.Col)
 	case intake.Placed:
-		return beam.ParDo2(s, &packPlacedFn{packer: p}, plan.Col)
+		return beam.ParDo3(s, &packPlacedFn{packer: p}, plan.Col)
 	default:
-		return beam.ParDo2(s, &packFn{packer: p}, plan.Col)
+		return beam.ParDo3(s, &packFn{packer: p}, plan.Col)
 	}
 }
 
 type packFn struct{ packer }
 
-func (f *packFn) ProcessElement(et beam.EventTime, v beam.X, direct emitBlock, suspects routing.Emit) error {
+func (f *packFn) ProcessElement(et beam.EventTime, v beam.X, direct emitBlock, suspects routing.Emit, count emitCount) error {
 	windows, err := f.Intake.Windows(int64(et))
 	if err != nil {
 		return err
 	}
-	return f.add(int64(et), v, intake.Unmarked, windows, direct, suspects)
+	return f.add(int64(et), v, intake.Unmarked, windows, direct, suspects, count)
 }
 
 type packMarkedFn struct{ packer }
 
-func (f *packMarkedFn) ProcessElement(et beam.EventTime, mark int64, v beam.X, direct emitBlock, suspects routing.Emit) error {
+func (f *packMarkedFn) ProcessElement(et beam.EventTime, mark int64, v beam.X, direct emitBlock, suspects routing.Emit, count emitCount) error {
 	if err := intake.CheckMark(mark); err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func (f *packMarkedFn) ProcessElement(et beam.EventTime, mark int64, v beam.X, d
 	if err != nil {
 		return err
 	}
-	return f.add(int64(et), v, mark, windows, direct, suspects)
+	return f.add(int64(et), v, mark, windows, direct, suspects, count)
 }
 
 // packPlacedFn takes an element once for each of its windows, as Beam hands
@@ -72,33 +71,34 @@ type packPlacedFn struct {
 	whole intake.Regrouper
 }
 
-func (f *packPlacedFn) ProcessElement(et beam.EventTime, o intake.Origin, v beam.X, direct emitBlock, suspects routing.Emit) error {
+func (f *packPlacedFn) ProcessElement(et beam.EventTime, o intake.Origin, v beam.X, direct emitBlock, suspects routing.Emit, count emitCount) error {
 	done, err := f.whole.Add(&f.Intake, int64(et), o, v)
 	if err != nil || done == nil {
 		return err
 	}
-	return f.add(done.TimeMs, done.Elem, done.MarkMs, done.Windows, direct, suspects)
+	return f.add(done.TimeMs, done.Elem, done.MarkMs, done.Windows, direct, suspects, count)
 }
 
-func (f *packPlacedFn) StartBundle(direct emitBlock, suspects routing.Emit) {
+func (f *packPlacedFn) StartBundle(direct emitBlock, suspects routing.Emit, count emitCount) {
 	f.whole = intake.Regrouper{}
-	f.packer.StartBundle(direct, suspects)
+	f.packer.StartBundle(direct, suspects, count)
 }
 
-func (f *packPlacedFn) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) error {
+func (f *packPlacedFn) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit, count emitCount) error {
 	if e := f.whole.Flush(); e != nil {
-		if err := f.add(e.TimeMs, e.Elem, e.MarkMs, e.Windows, direct, suspects); err != nil {
+		if err := f.add(e.TimeMs, e.Elem, e.MarkMs, e.Windows, direct, suspects, count); err != nil {
 			return err
 		}
 	}
-	f.packer.FinishBundle(ctx, direct, suspects)
+	f.packer.FinishBundle(ctx, direct, suspects, count)
 	return nil
 }
 
 // packer aggregates and packs the elements of a bundle.
 type packer struct {
-	Intake intake.Reader
-	Agg    portable.Value
+	Intake  intake.Reader
+	Agg     portable.Value
+	Counted bool
 
 	agg      Aggregator
 	key, acc []byte
@@ -110,21 +110,7 @@ type packer struct {
 	spare    []*block // empty ones, to be used again
 	size     int
 	assigned int64
-}
-
-type blockKey struct {
-	kind  byte
-	shard int64
-	w     windowfns.Window
-}
-
-// block gathers one accumulator a key.
-type block struct {
-	blockKey
-	elements int
-	index    map[string]int
-	keys     []string
-	accs     [][]byte
+	counts   counter
 }
 
 // flushBytes is how much a packer aggregates before it flushes, so that a
@@ -138,7 +124,7 @@ func (p *packer) Setup() (err error) {
 	return p.Intake.Setup()
 }
 
-func (p *packer) StartBundle(emitBlock, routing.Emit) {
+func (p *packer) StartBundle(emitBlock, routing.Emit, emitCount) {
 	if p.blocks == nil {
 		p.blocks, p.last = map[blockKey]*block{}, make([]*block, p.Intake.Shards)
 	}
@@ -146,20 +132,32 @@ func (p *packer) StartBundle(emitBlock, routing.Emit) {
 	clear(p.last)
 	p.gated = routing.Packer{}
 	p.size, p.assigned = 0, 0
+	if p.Counted {
+		p.counts = newCounter(p.agg)
+	}
 }
 
-func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit) {
+func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit, count emitCount) {
 	p.flush(direct)
 	p.Intake.FlushSuspects(&p.gated, suspects)
+	p.counts.flush(count)
 	p.Intake.Tally.Inc(ctx, tally.Assigned, p.assigned)
 }
 
-func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, direct emitBlock, suspects routing.Emit) (err error) {
+func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, direct emitBlock, suspects routing.Emit, count emitCount) (err error) {
 	if p.key, p.acc, err = p.agg.Lift(v, tMs, p.key[:0], p.acc[:0]); err != nil {
 		return err
 	}
 	shard := int64(xxhash.Sum64(p.key) % uint64(p.Intake.Shards))
 	p.assigned += int64(len(windows))
+	if p.counts.on() {
+		for _, w := range windows {
+			if err := p.counts.add(KindAssigned, w, p.key, p.acc, 1); err != nil {
+				return err
+			}
+		}
+		p.counts.flushIfFull(count)
+	}
 
 	// Windows come by ascending end: the doubtful ones are the first few.
 	doubtful := 0
@@ -220,39 +218,14 @@ const maxSpare = 32
 func (p *packer) newBlock(k blockKey) *block {
 	n := len(p.spare) - 1
 	if n < 0 {
-		return &block{blockKey: k, index: map[string]int{}}
+		return &block{blockKey: k, counted: p.Counted, index: map[string]int{}}
 	}
 	b := p.spare[n]
 	p.spare = p.spare[:n]
 	clear(b.index)
 	clear(b.keys)
-	*b = block{blockKey: k, index: b.index, keys: b.keys[:0], accs: b.accs[:0]}
+	*b = block{blockKey: k, counted: p.Counted, index: b.index, keys: b.keys[:0], accs: b.accs[:0], perKey: b.perKey[:0]}
 	return b
-}
-
-// add merges acc into the key's accumulator and returns by how many bytes b
-// grew, roughly.
-func (b *block) add(agg Aggregator, key, acc []byte) (int, error) {
-	i, ok := b.index[string(key)]
-	if !ok {
-		k, n := string(key), len(b.keys)
-		b.index[k] = n
-		b.keys = append(b.keys, k)
-		if n < cap(b.accs) {
-			b.accs = b.accs[:n+1] // and the memory of an accumulator before
-		} else {
-			b.accs = append(b.accs, nil)
-		}
-		b.accs[n] = append(b.accs[n][:0], acc...)
-		return 2*len(k) + len(acc) + 64, nil
-	}
-	was := len(b.accs[i])
-	merged, err := agg.Merge(b.accs[i], acc)
-	if err != nil {
-		return 0, fmt.Errorf("aggregate: merging: %w", err)
-	}
-	b.accs[i] = merged
-	return len(merged) - was, nil
 }
 
 func (p *packer) flush(direct emitBlock) {
@@ -269,16 +242,4 @@ func (p *packer) flush(direct emitBlock) {
 	clear(p.blocks)
 	clear(p.last)
 	p.size = 0
-}
-
-func (b *block) encode() []byte {
-	n := 12
-	for i, k := range b.keys {
-		n += len(k) + len(b.accs[i]) + 6
-	}
-	out := appendBlockHeader(make([]byte, 0, n), b.kind, b.elements)
-	for i, k := range b.keys {
-		out = appendDelta(out, k, b.accs[i])
-	}
-	return out
 }

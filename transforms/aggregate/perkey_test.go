@@ -220,3 +220,23 @@ func TestConstructionErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestCountsWithoutGroups counts words of two languages together, because
+// longest has no groups.
+func TestCountsWithoutGroups(t *testing.T) {
+	var tl streamtest.Timeline
+	tl.At(1, word{"en", "sea"}, word{"de", "Meer"}).Watermark(15).At(2, word{"en", "ocean"})
+	var counts *streamtest.Captured
+	streamtest.Run(t, func(s beam.Scope) {
+		_, _, c, _ := aggregate.PerKeyWithCounts(s, tens, longest{Limit: 100}, tl.Create(s))
+		counts = streamtest.Capture(s, c)
+	})
+	got := map[string]int64{}
+	for _, c := range streamtest.Values[aggregate.Count](counts) {
+		got[fmt.Sprintf("%s [%d,%d) %q", c.Kind, c.StartMs, c.EndMs, c.Group)] += c.Elements
+	}
+	want := map[string]int64{`assigned [0,10) ""`: 3, `added [0,10) ""`: 2, `late [0,10) ""`: 1}
+	if diff := streamtest.Diff([]map[string]int64{want}, []map[string]int64{got}); diff != "" {
+		t.Error(diff)
+	}
+}

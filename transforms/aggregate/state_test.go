@@ -76,7 +76,7 @@ func newFold(t interface{ Fatal(...any) }, latenessMs int64) *fold {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.fn = newFoldFn(agg, latenessMs)
+	f.fn = newFoldFn(agg, latenessMs, false)
 	f.restart()
 	return f
 }
@@ -106,7 +106,7 @@ func (f *fold) unshown(at beam.EventTime, u Unshown) {
 // block brings a block and returns what was done to the state for it.
 func (f *fold) block(kind byte, deltas ...delta) calls {
 	f.state.calls = calls{}
-	err := f.fn.ProcessElement(context.Background(), &f.state, f.timers, cellKey(3, foldWindow), packBlock(kind, deltas...), f.row, f.unshown)
+	err := f.fn.ProcessElement(context.Background(), &f.state, f.timers, cellKey(3, foldWindow), packBlock(kind, deltas...), f.row, f.unshown, noCount)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (f *fold) block(kind byte, deltas ...delta) calls {
 func (f *fold) fire(tag string) calls {
 	f.state.calls = calls{}
 	delete(f.timers, tag)
-	err := f.fn.OnTimer(context.Background(), 0, &f.state, f.timers, cellKey(3, foldWindow), timers.Context{Family: "deadline", Tag: tag}, f.row, f.unshown)
+	err := f.fn.OnTimer(context.Background(), 0, &f.state, f.timers, cellKey(3, foldWindow), timers.Context{Family: "deadline", Tag: tag}, f.row, f.unshown, noCount)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -216,16 +216,16 @@ func TestCorrectionsWait(t *testing.T) {
 func TestFoldErrors(t *testing.T) {
 	f := newFold(t, 0)
 	ctx := context.Background()
-	if err := f.fn.ProcessElement(ctx, &f.state, f.timers, "x", packBlock(blockOnTime), f.row, f.unshown); err == nil {
+	if err := f.fn.ProcessElement(ctx, &f.state, f.timers, "x", packBlock(blockOnTime), f.row, f.unshown, noCount); err == nil {
 		t.Error("no error for a malformed key")
 	}
-	if err := f.fn.ProcessElement(ctx, &f.state, f.timers, cellKey(0, foldWindow), nil, f.row, f.unshown); err == nil {
+	if err := f.fn.ProcessElement(ctx, &f.state, f.timers, cellKey(0, foldWindow), nil, f.row, f.unshown, noCount); err == nil {
 		t.Error("no error for a malformed block")
 	}
-	if err := f.fn.OnTimer(ctx, 0, &f.state, f.timers, cellKey(0, foldWindow), timers.Context{Tag: "?"}, f.row, f.unshown); err == nil {
+	if err := f.fn.OnTimer(ctx, 0, &f.state, f.timers, cellKey(0, foldWindow), timers.Context{Tag: "?"}, f.row, f.unshown, noCount); err == nil {
 		t.Error("no error for an unknown timer")
 	}
-	if err := f.fn.OnTimer(ctx, 0, &f.state, f.timers, "x", timers.Context{Tag: "end"}, f.row, f.unshown); err == nil {
+	if err := f.fn.OnTimer(ctx, 0, &f.state, f.timers, "x", timers.Context{Tag: "end"}, f.row, f.unshown, noCount); err == nil {
 		t.Error("no error for a malformed key of a timer")
 	}
 }
@@ -257,3 +257,5 @@ func TestFoldLaws(t *testing.T) {
 		}
 	})
 }
+
+func noCount(beam.EventTime, Count) {}

@@ -24,13 +24,14 @@ func TestDoFnsTravel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packer := packer{Agg: agg, Intake: intake.Reader{
+	packer := packer{Agg: agg, Counted: true, Intake: intake.Reader{
 		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true},
 	}}
 	for _, fn := range []interface{ Setup() error }{
 		&packFn{packer: packer}, &packMarkedFn{packer: packer}, &packPlacedFn{packer: packer},
-		&foldInFn{Agg: agg, Kind: blockCorrection, DelayMs: 7},
-		newFoldFn(agg, 9),
+		&foldInFn{Agg: agg, Kind: blockCorrection, DelayMs: 7, Counted: true},
+		newFoldFn(agg, 9, true),
+		&lateCountFn{Agg: agg},
 	} {
 		doc, err := json.Marshal(fn)
 		if err != nil {

@@ -51,6 +51,16 @@ func (a *aggregator) Check(acc []byte) error {
 	return t.check()
 }
 
+// Group is the currency of a key.
+func (a *aggregator) Group(key []byte) []byte {
+	n := len(key) - 4
+	if n < 0 {
+		return nil
+	}
+	c := int64(binary.LittleEndian.Uint32(key[n:]))
+	return key[max(0, int64(n)-c):n]
+}
+
 // RowType makes [Row] the type of the rows.
 func (a *aggregator) RowType() reflect.Type { return reflect.TypeFor[Row]() }
 

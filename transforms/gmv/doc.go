@@ -8,6 +8,9 @@
 // and the job goes on. Amounts of different currencies are never added: each
 // currency of a key has rows and revisions of its own.
 //
+// [PerKeyWithCounts] says besides what became of the elements of each window and
+// currency, in numbers and in money: assigned = added + late.
+//
 // What a pane contains, what happens to late elements, how long state lives and
 // when rows are emitted is as in package aggregate, with the counts and the
 // latest element timestamp beside the sum. An element is what entryOf makes of

@@ -20,7 +20,7 @@ func init() {
 	register.DoFn3x1[context.Context, aggregate.Unshown, func(Overflow), error](&overflowFn{})
 	register.Emitter1[Overflow]()
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[Entry](), reflect.TypeFor[Row](), reflect.TypeFor[Overflow](), reflect.TypeFor[aggregator](),
+		reflect.TypeFor[Entry](), reflect.TypeFor[Row](), reflect.TypeFor[Overflow](), reflect.TypeFor[Count](), reflect.TypeFor[aggregator](),
 	} {
 		beam.RegisterType(t)
 	}

@@ -57,6 +57,7 @@ type outcome struct {
 	rows      []gmv.Row
 	overflows []gmv.Overflow
 	late      []lateSale
+	counts    []gmv.Count // where they were asked for
 	counters  counters
 }
 
@@ -75,11 +76,36 @@ func (c counters) exceed(d counters) bool {
 // outputs stand in time, and the conservation law.
 func play(t *testing.T, cfg gmv.Config, source func(s beam.Scope) beam.PCollection) outcome {
 	t.Helper()
+	return playWith(t, source, func(s beam.Scope, in beam.PCollection) (rows, overflows, late beam.PCollection) {
+		return gmv.PerKey(s, cfg, entryOf, in)
+	})
+}
+
+// playCounted is play with gmv.PerKeyWithCounts.
+func playCounted(t *testing.T, cfg gmv.Config, source func(s beam.Scope) beam.PCollection) outcome {
+	t.Helper()
+	var counts *streamtest.Captured
+	out := playWith(t, source, func(s beam.Scope, in beam.PCollection) (rows, overflows, late beam.PCollection) {
+		rows, overflows, counted, late := gmv.PerKeyWithCounts(s, cfg, entryOf, in)
+		counts = streamtest.Capture(s, counted)
+		return rows, overflows, late
+	})
+	for _, e := range streamtest.Elements[gmv.Count](counts) {
+		if !e.Global || e.TimeMs != e.Value.EndMs-1 {
+			t.Errorf("count at %d ms, in the global window %v, want at the end - 1 ms: %+v", e.TimeMs, e.Global, e.Value)
+		}
+	}
+	out.counts = streamtest.Values[gmv.Count](counts)
+	return out
+}
+
+func playWith(t *testing.T, source func(s beam.Scope) beam.PCollection, perKey func(beam.Scope, beam.PCollection) (_, _, _ beam.PCollection)) outcome {
+	t.Helper()
 	var rows, overflows, late *streamtest.Captured
 	var count *tally.Tally
 	res := streamtest.Run(t, func(s beam.Scope) {
 		count = tally.Start()
-		r, o, l := gmv.PerKey(s, cfg, entryOf, source(s))
+		r, o, l := perKey(s, source(s))
 		rows, overflows, late = streamtest.Capture(s, r), streamtest.Capture(s, o), streamtest.Capture(s, l)
 	})
 	for _, e := range streamtest.Elements[gmv.Row](rows) {
