@@ -82,7 +82,8 @@
 // Marked elements cost a cell for each day that late ones had a deadline in, for
 // ever; one for each minute, for a day, if they came within the day; and one for
 // each (shard, window end), for L and two minutes, if they came within the
-// minute. With a large L it is the last ones that add up.
+// minute. With a large L it is the last ones that add up. A bundle whose late
+// elements lie in thousands of different days is slow on Prism.
 //
 // An element type is anything that Beam can encode, but not a KV: put key and
 // value into a struct. Timestamps are of the years 1900 to 2185; others, such as
