@@ -108,7 +108,7 @@ func gateState(ctx context.Context, windows, perStep int64, size, retention time
 		src := &ticksFn{Windows: windows, PerWindow: perWindow, PerStep: perStep, SizeMs: size.Milliseconds()}
 		in := beam.ParDo(s, src, beam.Impulse(s))
 		inTime, late := gate.Split(s, gate.Config{Windows: windowfns.Tumbling{Size: size}, Shards: shards, Retention: retention}, in)
-		sink(s, beam.ParDo(s, minorOfTick, beam.ParDo(s, ended, inTime)))
+		discard(s, beam.ParDo(s, minorOfTick, beam.ParDo(s, ended, inTime)))
 		beam.ParDo0(s, countLateTick, late)
 	})
 	if err != nil {

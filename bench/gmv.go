@@ -46,9 +46,9 @@ func minorOf(r gmv.Row) int64 {
 
 func dropKey(_ string, minor int64) int64 { return minor }
 
-// sink counts what comes, one packed element a bundle. The Reshuffle between
+// discard counts what comes, one packed element a bundle. The Reshuffle between
 // keeps Prism from spinning while a sink runs, and gives both sides the same.
-func sink(s beam.Scope, minors beam.PCollection) {
+func discard(s beam.Scope, minors beam.PCollection) {
 	global := beam.WindowInto(s, window.NewGlobalWindows(), minors)
 	quiet(s, beam.ParDo(s, count, beam.Reshuffle(s, beam.ParDo(s, &tallyFn{}, global))))
 }
@@ -81,7 +81,7 @@ func orders(s beam.Scope, src *ordersFn) beam.PCollection {
 func plain(s beam.Scope, src *ordersFn, size time.Duration) {
 	pairs := beam.ParDo(s, pairOf, orders(s, src))
 	sums := stats.SumPerKey(s, beam.WindowInto(s, window.NewFixedWindows(size), pairs))
-	sink(s, beam.ParDo(s, dropKey, sums))
+	discard(s, beam.ParDo(s, dropKey, sums))
 }
 
 // ours is the same with late routing; marked says whether the source's word on
@@ -92,7 +92,7 @@ func ours(s beam.Scope, src *ordersFn, size time.Duration, shards int, marked bo
 		in = beam.ParDo(s, unmark, in)
 	}
 	rows, _, late := gmv.PerKey(s, gmv.Config{Windows: windowfns.Tumbling{Size: size}, Watermarked: marked, Shards: shards}, entryOf, in)
-	sink(s, beam.ParDo(s, minorOf, rows))
+	discard(s, beam.ParDo(s, minorOf, rows))
 	beam.ParDo0(s, countLate, late)
 }
 

@@ -1,6 +1,7 @@
 // Command bench measures Tidemark on the embedded Prism runner.
 //
 //	go run ./bench               GMV against a plain Beam Go pipeline
+//	go run ./bench -case file    GMV from a file to rows on disk, against a plain loop
 //	go run ./bench -case gate    what the gate's memory of past windows costs
 //	go run ./bench -case suspects
 //	                             elements of ever new windows, nearly all too late
@@ -10,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -31,11 +33,11 @@ func run(ctx context.Context, p *beam.Pipeline) error {
 }
 
 func main() {
-	which := flag.String("case", "gmv", "`gmv|gate|suspects`: throughput against plain Beam, what the gate's memory costs, or late elements of ever new windows")
-	events := flag.Int64("events", 1_000_000, "gmv, suspects: elements to generate")
-	keys := flag.Int64("keys", 10_000, "gmv: companies")
-	size := flag.Duration("window", 0, "window size; 0 is 1m, or 1s for suspects")
-	rounds := flag.Int("rounds", 3, "gmv: runs of each pipeline, in turn; the medians are compared")
+	which := flag.String("case", "gmv", "`gmv|file|gate|suspects`: throughput against plain Beam, from a file against a plain loop, what the gate's memory costs, or late elements of ever new windows")
+	events := flag.Int64("events", 1_000_000, "gmv, file, suspects: elements to generate")
+	keys := flag.Int64("keys", 10_000, "gmv, file: companies")
+	size := flag.Duration("window", 0, "window size; 0 is 1m, 1h for file, 1s for suspects")
+	rounds := flag.Int("rounds", 3, "gmv, file: runs of each pipeline, in turn; the medians are compared")
 	only := flag.String("only", "", "gmv: run only the pipeline of this `name`")
 	chunk := flag.Int64("chunk", 20_000, "gmv: orders between two checkpoints of the source")
 	shards := flag.Int("shards", 0, "gmv: shards of the aggregate; 0 is its default")
@@ -54,15 +56,15 @@ func main() {
 	stop, err := profile(*cpu)
 	if err == nil {
 		if *size == 0 {
-			*size = time.Minute
-			if *which == "suspects" {
-				*size = time.Second
-			}
+			*size = map[string]time.Duration{"file": time.Hour, "suspects": time.Second}[*which]
+			*size = cmp.Or(*size, time.Minute)
 		}
 		switch *which {
 		case "suspects":
 			src := suspectsFn{Suspects: *events, Chunk: *perStep, Near: *near, SpreadMs: spread.Milliseconds(), SizeMs: size.Milliseconds()}
 			err = suspects(context.Background(), src, *shards)
+		case "file":
+			err = fromFile(context.Background(), *events, *keys, *size, *shards, *rounds)
 		case "gate":
 			windows := int64(*days * float64(24*time.Hour) / float64(*size))
 			err = gateState(context.Background(), windows, *step, *size, *retention)
@@ -70,7 +72,7 @@ func main() {
 			src := ordersFn{Orders: *events, Companies: *keys, StepMs: 10, DisorderMs: 500, Chunk: *chunk}
 			err = compare(context.Background(), src, *size, *shards, *rounds, *only)
 		default:
-			err = fmt.Errorf("-case %q, want gmv, gate or suspects", *which)
+			err = fmt.Errorf("-case %q, want gmv, file, gate or suspects", *which)
 		}
 		stop()
 	}

@@ -107,7 +107,7 @@ func suspects(ctx context.Context, src suspectsFn, shards int) error {
 	rate, _, minor, late, err := measure(ctx, src.Suspects, func(s beam.Scope) {
 		cfg := gmv.Config{Windows: windowfns.Tumbling{Size: time.Duration(src.SizeMs) * time.Millisecond}, Watermarked: true, Shards: shards}
 		rows, _, late := gmv.PerKey(s, cfg, entryOf, beam.ParDo(s, &src, beam.Impulse(s)))
-		sink(s, beam.ParDo(s, minorOf, rows))
+		discard(s, beam.ParDo(s, minorOf, rows))
 		beam.ParDo0(s, countLate, late)
 	})
 	if err != nil {
