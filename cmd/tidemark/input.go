@@ -30,7 +30,7 @@ const defaultFutureLimit = 24 * time.Hour
 
 func (f *inputFlags) define(fs *flagSet) {
 	fs.section("Input: one of --input and --timeline", func() {
-		fs.StringVar(&f.input, "input", "", "`FILE` or pattern, such as 'day/*.csv.gz': .ndjson, or .csv with a header, each also .gz; or - for standard input.\nRead to its end, so that nothing in it is late, unless --stream is given")
+		fs.StringVar(&f.input, "input", "", "`FILE` or pattern, such as 'day/*.csv.gz': .ndjson, or .csv with a header, each also .gz; or - for standard input, never compressed.\nRead to its end, so that nothing in it is late, unless --stream is given")
 	})
 	fs.section("", func() {
 		fs.StringVar(&f.kind, "input_format", "", "`ndjson|csv`: what the input holds, where its name does not say so (default of standard input: ndjson)")
@@ -39,7 +39,7 @@ func (f *inputFlags) define(fs *flagSet) {
 		fs.StringVar(&f.timeline, "timeline", "", "`FILE` with a script of events and watermarks, played step by step on the embedded runner")
 	})
 	fs.section("Streams", func() {
-		fs.BoolVar(&f.stream, "stream", false, "read the input as a stream, in order, with a watermark: records can be late, and rows come while it goes on")
+		fs.BoolVar(&f.stream, "stream", false, "read the input as a stream, in order, with a watermark: records can be late.\nRows of standard input and named pipes come while they are open, those of files at the end of the run")
 	})
 	fs.section("", func() {
 		fs.DurationVar(&f.outOfOrder, "max_out_of_orderness", 0, "event `time`: the watermark is the latest event time so far less this; default 0s")

@@ -27,7 +27,7 @@ func (o *outputFlags) define(fs *flagSet) {
 		fs.StringVar(&o.late, "late_output", "", "where records go that missed a window: `URI`; without it they go to the mart that the rows go to, or are counted only")
 	})
 	fs.section("", func() {
-		fs.StringVar(&o.bad, "bad_output", "", "where records go that were not understood: `URI`; without it they go to the mart that the rows go to, or are counted only, and the exit status is 3")
+		fs.StringVar(&o.bad, "bad_output", "", "where records go that were not understood: `URI`; without it the exit status is 3 if there are any, and they go to the mart that the rows go to, or are counted only")
 	})
 	fs.section("", func() {
 		fs.StringVar(&o.job, "job", "", "`NAME` of the job in a mart: a run replaces the rows of the job's earlier runs (default: made from the command and the input's absolute path; required for standard input)")

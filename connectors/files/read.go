@@ -22,8 +22,8 @@ const (
 	// DefaultMaxRecordBytes is the default limit on the length of a record.
 	DefaultMaxRecordBytes = 16 << 20
 
-	// SplitBytes is the size of a file from which on it is read in parallel
-	// ranges, about this long.
+	// SplitBytes is about how long the ranges are in which a file is read in
+	// parallel. A file of less than two of them is one range.
 	SplitBytes = 64 << 20
 
 	// A bundle of the source ends after this many bytes.

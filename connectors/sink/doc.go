@@ -11,7 +11,11 @@
 //	sink.Open("rows", spool)
 //	defer sink.Forget("rows")
 //	// In the pipeline: sink.Write(s, "rows", batches)
-//	// After it: sink.Commit(target, spool, os.Stdout)
+//	// After it: sink.Commit(target, layout, spool, os.Stdout)
+//
+// A stream has no such end. An [Appender] takes lines as they come, and writes them
+// behind what a file holds. What stands around lines, the header of a table, is
+// a [Layout].
 //
 // # Guarantees
 //
