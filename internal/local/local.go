@@ -6,9 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"strings"
-	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
@@ -23,17 +21,9 @@ const (
 	// and doubles elements of those that checkpoint themselves.
 	noSplits = "prism_disable_sdf_split"
 
-	// Collecting less often trades memory for time: a pipeline's live heap is
-	// small beside what it allocates. Where it is not, memory counts.
-	rareGC     = 200 // percent
-	usualGC    = 100
-	smallBytes = 64 << 20 // the largest live heap that is small
-
 	// Attempts is how often a pipeline is run at most.
 	Attempts = 5
 )
-
-var collector sync.Once
 
 // Prepare readies the process for an embedded Prism: at least 4 Ps, fewer
 // collections while the heap is small, where GOGC is not set, and no splits of
@@ -53,37 +43,6 @@ func Prepare() {
 	default:
 		*jobopts.Experiments = opts + "," + noSplits
 	}
-}
-
-// tuner sets how often the heap is collected, by how large it is.
-type tuner struct {
-	usual  bool
-	sample [1]metrics.Sample
-}
-
-// tune is called after each collection.
-func (t *tuner) tune() {
-	t.sample[0].Name = "/gc/heap/live:bytes"
-	metrics.Read(t.sample[:])
-	usual := t.sample[0].Value.Kind() != metrics.KindUint64 || t.sample[0].Value.Uint64() > smallBytes
-	if usual == t.usual {
-		return
-	}
-	t.usual = usual
-	if usual {
-		debug.SetGCPercent(usualGC)
-	} else {
-		debug.SetGCPercent(rareGC)
-	}
-}
-
-// afterGC lets t tune after every collection, by means of garbage.
-func afterGC(t *tuner) {
-	type garbage struct{ _ [16]byte }
-	runtime.AddCleanup(new(garbage), func(t *tuner) {
-		t.tune()
-		afterGC(t)
-	}, t)
 }
 
 // IsRunnerFault reports whether err is a known fault of Prism that says nothing
