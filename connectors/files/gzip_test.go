@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -121,6 +122,25 @@ func TestGzipDamaged(t *testing.T) {
 		if len(got) != want || c.reason != "" && !strings.Contains(got[want-1].Reason, c.reason) {
 			t.Errorf("%s: %+v, want %d records and %q", name, got, c.good, c.reason)
 		}
+	}
+}
+
+// TestUnzipAtOnce reads a pipe that stays open: what is whole comes before there
+// is more.
+func TestUnzipAtOnce(t *testing.T) {
+	r, w := io.Pipe()
+	defer func() { _ = w.Close() }()
+	in := Unzip(r)
+	for _, text := range []string{"one", "two", ""} {
+		go func() { _, _ = w.Write(zip(t, text)) }()
+		got := make([]byte, len(text))
+		if _, err := io.ReadFull(in, got); err != nil || string(got) != text {
+			t.Fatalf("%q and error %v, want %q", got, err, text)
+		}
+	}
+	go func() { _ = w.Close() }()
+	if rest, err := io.ReadAll(in); len(rest) > 0 || err != nil {
+		t.Errorf("behind it: %q, error %v", rest, err)
 	}
 }
 
