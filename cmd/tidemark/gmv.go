@@ -126,6 +126,12 @@ func runGMV(ctx context.Context, args []string) error {
 		return err
 	}
 
+	how := g.release(in)
+	if how.streamed() {
+		if err := checkAppend(outs); err != nil {
+			return err
+		}
+	}
 	taken := append(files.Paths(in.files), in.name, g.output, g.late, g.bad)
 	toMart, mart, err := g.martOutputs(taken)
 	if err != nil {
@@ -139,7 +145,7 @@ func runGMV(ctx context.Context, args []string) error {
 		mart.info.Job, mart.info.Command = name, strings.Join(append([]string{"gmv"}, args...), " ")
 	}
 
-	job := job{runFlags: g.runFlags, outlets: outlets{list: append(outs, toMart...), how: g.release(in), stdout: os.Stdout, mart: mart}, stderr: os.Stderr}
+	job := job{runFlags: g.runFlags, outlets: outlets{list: append(outs, toMart...), how: how, stdout: os.Stdout, mart: mart}, stderr: os.Stderr}
 	return job.run(ctx, func(dir string) (build, error) {
 		if g.stream {
 			p.Stream = &files.StreamConfig{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
@@ -159,7 +165,7 @@ func (g *gmvFlags) checkReport(fs *flagSet) error {
 	if !g.report {
 		return nil
 	}
-	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "drain"} {
+	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "drain", "job"} {
 		if fs.given(name) {
 			return usagef("--%s with --lateness_report, want one of them: the report runs no pipeline", name)
 		}

@@ -169,6 +169,9 @@ func (in input) open(stdin io.Reader) []files.File {
 			if f.Path != "" {
 				r = &lateOpener{path: f.Path}
 			}
+			if f.Gzip {
+				r = files.Unzip(r)
+			}
 			f.Pipe = fmt.Sprintf("input-%d", i)
 			files.OpenPipe(f.Pipe, r)
 		}

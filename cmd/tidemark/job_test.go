@@ -135,16 +135,26 @@ func TestNoRestart(t *testing.T) {
 // TestFarewell checks that one message of the worker's is dropped, and no other.
 func TestFarewell(t *testing.T) {
 	var b bytes.Buffer
-	log := slog.New(quietHandler{slog.NewTextHandler(&b, nil), new(quietState)})
+	quiet := quietHandler{slog.NewTextHandler(&b, nil), new(quietState)}
+	log := slog.New(quiet)
+	made := log.With("a", 1).WithGroup("b") // as the runner makes them
 	log.Error("[SDK] StateChannel[localhost:42851].read bad: rpc error: code = Canceled desc = context canceled")
+	made.Error("StateChannel[localhost:42851].read bad: context canceled")
 	if b.Len() > 0 {
 		t.Errorf("logged: %s", b.String())
 	}
 	log.Error("[SDK] StateChannel[localhost:42851].read bad: rpc error: code = Unavailable")
 	log.Error("context canceled")
 	log.Debug("not at this level")
-	if n := strings.Count(b.String(), "\n"); n != 2 {
+	made.Error("other", "c", 2)
+	if n := strings.Count(b.String(), "\n"); n != 3 || !strings.HasSuffix(b.String(), "msg=other a=1 b.c=2\n") {
 		t.Errorf("logged: %s", b.String())
+	}
+	quiet.hush()
+	log.Error("after the summary")
+	made.Error("after the summary")
+	if n := strings.Count(b.String(), "\n"); n != 3 {
+		t.Errorf("logged when hushed: %s", b.String())
 	}
 }
 

@@ -38,6 +38,16 @@ func (h quietHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
+// WithAttrs and WithGroup keep loggers that are made of this one quiet.
+func (h quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quietHandler{h.Handler.WithAttrs(attrs), h.state}
+}
+
+// WithGroup implements slog.Handler.
+func (h quietHandler) WithGroup(name string) slog.Handler {
+	return quietHandler{h.Handler.WithGroup(name), h.state}
+}
+
 var (
 	// stackTrace is where Beam's errors begin to be about Beam.
 	stackTrace = regexp.MustCompile(`(?s)(, stage: .*|\n\s*(stackTrace:|Full error:|goroutine ).*)$`)

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,9 +25,15 @@ func updating() bool { return flag.Lookup("update").Value.String() == "true" }
 // are then the real ones.
 const asCommand = "TIDEMARK_TEST_AS_COMMAND"
 
+// impatient makes the command wait for a locked mart for this duration.
+const impatient = "TIDEMARK_TEST_MART_PATIENCE"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		forgetTestFlags()
+		if d, err := time.ParseDuration(os.Getenv(impatient)); err == nil {
+			martPatience = d
+		}
 		main()
 	}
 	os.Exit(m.Run())

@@ -16,6 +16,9 @@ import (
 // always has them.
 const countsOutput = "window_counts"
 
+// martPatience is how long a run waits for others that write to its mart.
+var martPatience = mart.Patience
+
 // martSink is the mart of a run.
 type martSink struct {
 	path string
@@ -45,7 +48,7 @@ func (o *outputFlags) martOutputs(taken []string) (outs []output, to *martSink, 
 				return nil, nil, usagef("--%s: %w", f.flag, err)
 			}
 			to = &martSink{path: path}
-		case path != to.path:
+		case !sink.SameFile(path, to.path):
 			return nil, nil, usagef("--%s %s: want one mart, and there is %s already", f.flag, f.uri, to.path)
 		}
 		outs = append(outs, out)
@@ -84,7 +87,7 @@ func (o *outputFlags) jobName(fs *flagSet, to *martSink, command, input string) 
 
 // begin opens the mart and begins a run in it.
 func (m *martSink) begin() (err error) {
-	if m.mart, err = mart.Open(m.path); err != nil {
+	if m.mart, err = mart.OpenFor(m.path, martPatience); err != nil {
 		return err
 	}
 	if m.run, err = m.mart.Begin(m.info); err != nil {

@@ -82,6 +82,16 @@ func (o *outputFlags) resolve(inputs []string, withCurrency bool) ([]output, err
 	return outs, o.checkFormat(withCurrency)
 }
 
+// checkAppend checks that a stream can write behind what files hold.
+func checkAppend(outs []output) error {
+	for _, out := range outs {
+		if err := sink.CheckAppend(out.target, out.layout); err != nil {
+			return usagef("--%s: %w", out.flag, err)
+		}
+	}
+	return nil
+}
+
 func (o *outputFlags) checkFormat(withCurrency bool) error {
 	switch rows.Format(o.format) {
 	case rows.JSON:
@@ -186,12 +196,12 @@ func (o *outlets) appendTo() error {
 	}
 	o.appenders = map[string]*sink.Appender{}
 	for _, out := range o.list {
-		if out.target.IsZero() {
+		if out.target.IsZero() || o.how == behind && out.target.IsStdout() {
 			continue
 		}
 		a, err := sink.NewAppender(out.target, out.layout, o.stdout)
 		if err != nil {
-			return usagef("--%s: %w", out.flag, err)
+			return fmt.Errorf("--%s: %w", out.flag, err)
 		}
 		o.appenders[out.flag] = a
 	}
@@ -236,10 +246,10 @@ func (o *outlets) release(counts *tally.Tally, interrupted bool) error {
 
 func (o *outlets) releaseOne(out output) error {
 	sp, a := o.spools[out.flag], o.appenders[out.flag]
-	switch o.how {
-	case live:
+	switch {
+	case o.how == live:
 		return a.Close()
-	case behind:
+	case a != nil:
 		if err := a.AddSpool(sp); err != nil {
 			return err
 		}

@@ -125,7 +125,7 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 	logs := quietHandler{slog.Default().Handler(), new(quietState)} // of Beam's, which Init has set
 	slog.SetDefault(slog.New(logs))
 
-	add, err := interruptible(ctx, func() (build, error) { return prepare(dir) })
+	add, err := j.interruptible(ctx, func() (build, error) { return prepare(dir) })
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 		defer context.AfterFunc(ctx, logs.hush)()
 	}
 	if j.mart != nil {
-		if err := j.mart.begin(); err != nil {
+		if _, err := j.interruptible(ctx, func() (build, error) { return nil, j.mart.begin() }); err != nil {
 			return err
 		}
 		defer func() {
@@ -238,8 +238,17 @@ func (j *job) summarize(counts *tally.Tally) error {
 	return nil
 }
 
+// interruptible is interruptible(ctx, f), but for streams: they end well when they
+// are interrupted, however early.
+func (j *job) interruptible(ctx context.Context, f func() (build, error)) (build, error) {
+	if j.how.streamed() {
+		return f()
+	}
+	return interruptible(ctx, f)
+}
+
 // interruptible returns what f returns, or errInterrupted as soon as ctx is done:
-// f may be waiting for standard input.
+// f may be waiting for standard input, or for a mart that is locked.
 func interruptible(ctx context.Context, f func() (build, error)) (build, error) {
 	type result struct {
 		add build

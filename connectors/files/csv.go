@@ -75,13 +75,14 @@ func (c *csvReader) gather(first line) (whole []byte, more []line, err error) {
 	text := append(bytes.Clone(first.text), '\n')
 	for {
 		ln, err := c.line()
-		if errors.Is(err, io.EOF) {
-			return nil, more, nil
+		if errors.Is(err, errWait) {
+			c.ahead = append(append([]line{first}, more...), c.ahead...) // the same lines come again
+			return nil, nil, err
 		}
 		if err != nil {
-			// Nothing is lost: after errWait the same lines come again.
-			c.ahead = append(append([]line{first}, more...), c.ahead...)
-			return nil, nil, err
+			// It comes again behind the lines that were read: nobody reads on
+			// after it, and they have to be handed out first.
+			return nil, more, nil
 		}
 		more = append(more, ln)
 		if ln.long || len(text)+len(ln.text) > c.max {

@@ -1,9 +1,7 @@
 package files
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -92,7 +90,7 @@ func (c *cursor) table() *cursor {
 func (c *cursor) seek(in *os.File, s span, dec *records.Decoder) error {
 	switch {
 	case c.file.Gzip:
-		c.lines = newLineReader(&unzip{from: bufio.NewReaderSize(in, 256<<10)}, 0, c.limit)
+		c.lines = newLineReader(Unzip(in), 0, c.limit)
 	case c.file.Format == CSV:
 		c.lines = newLineReader(in, 0, c.limit)
 	default:
@@ -272,41 +270,4 @@ func (c *cursor) raw(it *item) []byte {
 // TooLong is the reason of a record that is over the limit.
 func TooLong(limit int) string {
 	return fmt.Sprintf("longer than %d bytes, the limit on records", limit)
-}
-
-// unzip reads compressed data, and tells what is wrong with it from what is
-// wrong with the file.
-type unzip struct {
-	from io.Reader
-	gz   *gzip.Reader
-}
-
-// unzipError says that compressed data cannot be read on.
-type unzipError struct{ err error }
-
-func (e *unzipError) Error() string {
-	if errors.Is(e.err, io.ErrUnexpectedEOF) || errors.Is(e.err, io.EOF) {
-		return "the gzip data is cut short here: what was behind cannot be read"
-	}
-	return fmt.Sprintf("the gzip data is damaged here: %v: what is behind cannot be read", e.err)
-}
-
-func (u *unzip) Read(b []byte) (n int, err error) {
-	if u.gz == nil {
-		if u.gz, err = gzip.NewReader(u.from); err != nil {
-			return 0, wrapUnzip(err)
-		}
-	}
-	n, err = u.gz.Read(b)
-	if err != nil && err != io.EOF {
-		err = wrapUnzip(err)
-	}
-	return n, err
-}
-
-func wrapUnzip(err error) error {
-	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
-		return err
-	}
-	return &unzipError{err}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -121,6 +122,47 @@ func TestGzipDamaged(t *testing.T) {
 		if len(got) != want || c.reason != "" && !strings.Contains(got[want-1].Reason, c.reason) {
 			t.Errorf("%s: %+v, want %d records and %q", name, got, c.good, c.reason)
 		}
+	}
+}
+
+// TestUnzipAtOnce reads a pipe that stays open: what is whole comes before there
+// is more.
+func TestUnzipAtOnce(t *testing.T) {
+	r, w := io.Pipe()
+	defer func() { _ = w.Close() }()
+	in := Unzip(r)
+	for _, text := range []string{"one", "two", ""} {
+		go func() { _, _ = w.Write(zip(t, text)) }()
+		got := make([]byte, len(text))
+		if _, err := io.ReadFull(in, got); err != nil || string(got) != text {
+			t.Fatalf("%q and error %v, want %q", got, err, text)
+		}
+	}
+	go func() { _ = w.Close() }()
+	if rest, err := io.ReadAll(in); len(rest) > 0 || err != nil {
+		t.Errorf("behind it: %q, error %v", rest, err)
+	}
+}
+
+// TestTableCut has compressed tables that end while a quote is open: the rows
+// behind it are read all the same.
+func TestTableCut(t *testing.T) {
+	text := "k,t,m\na,\"1000,5\nb,1000,5\nc,1000,5\n"
+	for i := range 1000 {
+		text += fmt.Sprintf("%d,1000,5\n", i*i*i)
+	}
+	content := zip(t, text)
+	got, _ := process(t, setup(t, 1<<20), fileOf(t, t.TempDir(), "in.csv.gz", content[:len(content)/2]), span{End: math.MaxInt64, Line: 1})
+	if len(got) < 100 {
+		t.Fatalf("%d records, want more than 100", len(got))
+	}
+	want := []seen{{Position: 2, Raw: `a,"1000,5`, Reason: errOpenQuote.Error()}, {Position: 3, Key: "b"}, {Position: 4, Key: "c"}, {Position: 5, Key: "0"}}
+	if diff := cmp.Diff(want, got[:len(want)]); diff != "" {
+		t.Errorf("mismatch (-want +got):\n%s", diff)
+	}
+	last := got[len(got)-1]
+	if !strings.Contains(last.Reason, "cut short") || last.Position != int64(len(got))+1 || !strings.Contains(text, last.Raw) {
+		t.Errorf("the last of %d is %+v, want what is there of line %d, cut short", len(got), last, len(got)+1)
 	}
 }
 

@@ -32,6 +32,7 @@ type Pipe struct {
 const pipeChunks = 16
 
 // OpenPipe begins to read r, and lets [Stream] read it as a [File] with this id.
+// What is compressed has to go through [Unzip].
 // It panics if the id is in use.
 func OpenPipe(id string, r io.Reader) {
 	p := &Pipe{chunks: make(chan []byte, pipeChunks)}

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// busyTimeout is how long a writer waits for another one. A large Replace of
+// Patience is how long a writer waits for another one. A large Replace of
 // another job takes seconds, and who waits for it has a whole run to lose.
-const busyTimeout = 30 * time.Second
+const Patience = 30 * time.Second
 
 // minSize is the size of the smallest database in bytes. SQLite takes a file that
 // is smaller for an empty one, and would write over it.
@@ -37,11 +37,15 @@ type Mart struct {
 // Open opens the mart at path. Where there is no file, or an empty one, it makes
 // a new mart. A file that is something else, or a mart of another schema version,
 // is an error and stays as it is.
-func Open(path string) (*Mart, error) { return open(path, "rwc", busyTimeout) }
+func Open(path string) (*Mart, error) { return OpenFor(path, Patience) }
+
+// OpenFor is [Open] with another patience: how long each call waits for others
+// that write.
+func OpenFor(path string, patience time.Duration) (*Mart, error) { return open(path, "rwc", patience) }
 
 // OpenReadOnly opens a mart that is there, for [Mart.Jobs] and [Mart.Balances].
 // It refuses what [Open] refuses, and a file that is missing or empty.
-func OpenReadOnly(path string) (*Mart, error) { return open(path, "ro", busyTimeout) }
+func OpenReadOnly(path string) (*Mart, error) { return open(path, "ro", Patience) }
 
 // Check reports what [Open] would refuse, and changes nothing: it makes no mart
 // where there is none. A mart that is locked for the moment passes.

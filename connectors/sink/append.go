@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 )
@@ -65,23 +66,43 @@ func (a *Appender) open() (err error) {
 	if last[0] != '\n' {
 		a.text.WriteByte('\n')
 	}
-	return a.checkHeader()
+	return checkHeader(a.file, a.layout)
 }
 
-// checkHeader refuses a file with another header.
-func (a *Appender) checkHeader() error {
-	if a.layout.Header == "" {
+// CheckAppend reports why lines in the layout l could not be appended to t: what
+// [Target.Check] would say, or that the file has another header. It changes
+// nothing.
+func CheckAppend(t Target, l Layout) error {
+	if err := t.Check(); err != nil || t.IsStdout() {
+		return err
+	}
+	f, err := os.Open(t.uri)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	want := []byte(a.layout.Header + "\n")
+	if err == nil {
+		err = errors.Join(checkHeader(f, l), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("output %q: %w", t.uri, cause(err))
+	}
+	return nil
+}
+
+// checkHeader refuses a file with another header. An empty one has none yet.
+func checkHeader(f *os.File, l Layout) error {
+	if l.Header == "" {
+		return nil
+	}
+	want := []byte(l.Header + "\n")
 	have := make([]byte, len(want))
-	n, err := a.file.ReadAt(have, 0)
+	n, err := f.ReadAt(have, 0)
 	if err != nil && err != io.EOF {
 		return err
 	}
-	if !bytes.Equal(have[:n], want) {
+	if n > 0 && string(bytes.TrimSuffix(have[:n], []byte("\n"))) != l.Header {
 		first, _, _ := bytes.Cut(have[:n], []byte("\n"))
-		return fmt.Errorf("begins with %q, want the header %q, or an empty file", first, a.layout.Header)
+		return fmt.Errorf("begins with %q, want the header %q, or an empty file", first, l.Header)
 	}
 	return nil
 }

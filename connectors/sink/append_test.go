@@ -34,12 +34,19 @@ func TestAppender(t *testing.T) {
 		{"header of a new file", "-", "a,b", "a,b\none\ntwo\nthree\n", ""},
 		{"header of an empty file", "", "a,b", "a,b\none\ntwo\nthree\n", ""},
 		{"header is there", "a,b\nold\n", "a,b", "a,b\nold\none\ntwo\nthree\n", ""},
+		{"header without an end", "a,b", "a,b", "a,b\none\ntwo\nthree\n", ""},
 		{"another header", "a,c\nold\n", "a,b", "a,c\nold\n", `begins with "a,c", want the header "a,b", or an empty file`},
 		{"a longer header", "a,bc\n", "a,b", "a,bc\n", `begins with "a,bc", want the header "a,b", or an empty file`},
 	} {
 		path := filepath.Join(t.TempDir(), "out.ndjson")
 		if c.before != "-" {
 			must(t, os.WriteFile(path, []byte(c.before), 0o666))
+		}
+		if err := CheckAppend(parse(t, path), Layout{Header: c.header}); (err != nil) != (c.err != "") {
+			t.Errorf("%s: the check says %v, want %q", c.name, err, c.err)
+		}
+		if _, err := os.Stat(path); (err != nil) != (c.before == "-") {
+			t.Errorf("%s: the check has left the file as %v", c.name, err)
 		}
 		a, err := NewAppender(parse(t, path), Layout{Header: c.header}, nil)
 		if c.err != "" {
