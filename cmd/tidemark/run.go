@@ -223,7 +223,11 @@ func (j *job) summarize(counts *tally.Tally) error {
 	bad, overflowed := counts.Get(tally.Bad), counts.Get(tally.Overflowed)
 	assigned, added, late := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late)
 	if bad+overflowed > 0 && !j.has("bad_output") {
-		_, _ = fmt.Fprintf(j.stderr, "tidemark: not understood, or outside int64: %s; --bad_output FILE takes them all, with reasons\n", counts.Example())
+		where := "--bad_output FILE takes them all, with reasons"
+		if j.outlet("bad_output").ID != "" {
+			where = "they are in the mart, with reasons"
+		}
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: not understood, or outside int64: %s; %s\n", counts.Example(), where)
 	}
 	line := fmt.Sprintf("read=%d bad=%d assigned=%d added=%d late=%d", counts.Get(tally.Read), bad, assigned, added, late)
 	if overflowed > 0 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"tidemark/connectors/records"
 )
@@ -162,8 +163,11 @@ func (c *cursor) next(dec *records.Decoder) (item, error) {
 			continue
 		}
 		if c.csv != nil && !c.header {
-			c.head(&it, dec)
-			continue
+			if c.head(&it, dec); it.reason == "" {
+				continue
+			}
+			c.pos = it.next
+			return it, nil
 		}
 		if it.reason == "" {
 			it.reason = c.broken
@@ -203,11 +207,16 @@ func (c *cursor) read() (it item, err error) {
 	return it, nil
 }
 
-// head takes the header of a table.
+// head takes the header of a table. A malformed one is a bad record, and so is
+// every row behind it.
 func (c *cursor) head(it *item, dec *records.Decoder) {
 	c.header = true
+	if it.reason == "" && !utf8.Valid(it.text) {
+		it.reason = "invalid UTF-8"
+	}
 	if it.reason != "" {
 		c.broken = fmt.Sprintf("the header, line %d, is malformed: %s", it.line, it.reason)
+		it.reason = "this header is malformed: " + it.reason
 		return
 	}
 	c.columns = dec.Columns(slices.Clone(it.cells))

@@ -69,8 +69,13 @@ func Stream(s beam.Scope, cfg StreamConfig, files []File) (records, bad beam.PCo
 		FutureMs:        cfg.FutureLimit.Milliseconds(),
 		FutureLimitText: cfg.FutureLimit.String(),
 		BundleBytes:     cmp.Or(cfg.BundleBytes, bundleBytes),
+		Grace:           grace,
 	}, beam.Create(s, Input{files}))
 }
+
+// grace is how long the end of a pipe waits for an interrupt: the terminal
+// interrupts the program that feeds the pipe as well, whose end may be seen first.
+const grace = 100 * time.Millisecond
 
 // A bundle of a pipe ends this long after its first record, or, where nothing
 // comes, this long after it has begun.
@@ -90,6 +95,7 @@ type streamFn struct {
 	FutureMs        int64
 	FutureLimitText string
 	BundleBytes     int64
+	Grace           time.Duration
 
 	dec   *records.Decoder
 	tally *tally.Tally
@@ -167,6 +173,9 @@ func (f *streamFn) ProcessElement(ctx context.Context, w *bounded, rt *sdf.LockR
 	case err != nil:
 		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)
 	case end && s.File+1 == over:
+		if file.Pipe != "" && f.halt.AskedWithin(f.Grace) {
+			f.halt.Stopped(w.ms)
+		}
 		return f.finish(w, rt, over)
 	case end:
 		rt.TryClaim(claim{file: s.File + 1, next: 0, line: 1})

@@ -240,6 +240,27 @@ func TestHalt(t *testing.T) {
 	}
 }
 
+// TestHaltBehindTheEnd ends the pipe first and asks then, as an interrupt from
+// a terminal can.
+func TestHaltBehindTheEnd(t *testing.T) {
+	defer halt.Start()
+	stop := halt.Start()
+	r, w := io.Pipe()
+	OpenPipe("test", r)
+	defer ForgetPipe("test")
+	go func() {
+		_, _ = w.Write([]byte(event(30) + "\n"))
+		_ = w.Close()
+		stop.Ask(false)
+	}()
+	fn := streamOf(t, 1<<20)
+	fn.Grace = time.Hour
+	play(t, fn, Input{[]File{{Pipe: "test"}}}, func(int, []streamed) {})
+	if !stop.Shows(20) || stop.Shows(21) {
+		t.Errorf("what is due at 20 is shown: %v, at 21: %v, want only the first", stop.Shows(20), stop.Shows(21))
+	}
+}
+
 // TestStream reads a stream on a runner.
 func TestStream(t *testing.T) {
 	dir := t.TempDir()

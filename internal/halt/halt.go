@@ -5,12 +5,15 @@ package halt
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Switch ends the pipelines of one run. It is safe for concurrent use.
 type Switch struct {
-	asked atomic.Bool
+	once  sync.Once
+	asked chan struct{} // closed once sources are asked
 	drain atomic.Bool
 	leave atomic.Int64 // the watermark at which reading stopped
 }
@@ -21,7 +24,7 @@ func init() { Start() }
 
 // Start begins a run that nobody has asked to end.
 func Start() *Switch {
-	s := &Switch{}
+	s := &Switch{asked: make(chan struct{})}
 	s.leave.Store(math.MaxInt64)
 	current.Store(s)
 	return s
@@ -37,11 +40,29 @@ func (s *Switch) Ask(drain bool) {
 	if drain {
 		s.drain.Store(true)
 	}
-	s.asked.Store(true)
+	s.once.Do(func() { close(s.asked) })
 }
 
 // Asked reports whether sources are to stop.
-func (s *Switch) Asked() bool { return s.asked.Load() }
+func (s *Switch) Asked() bool { return s.AskedWithin(0) }
+
+// AskedWithin is Asked, but waits for so long.
+func (s *Switch) AskedWithin(d time.Duration) bool {
+	select {
+	case <-s.asked:
+		return true
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
+	select {
+	case <-s.asked:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
 
 // Stopped says that a source has stopped at a watermark, in ms. It has to be
 // called before the source lets go of its watermark: of several sources, the

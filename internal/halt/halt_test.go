@@ -1,6 +1,9 @@
 package halt
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestSwitch(t *testing.T) {
 	for _, c := range []struct {
@@ -33,4 +36,17 @@ func TestSwitch(t *testing.T) {
 			t.Errorf("%s: shows %v, asked %v, want %v and %v", c.name, got, s.Asked(), c.want, c.ask)
 		}
 	}
+}
+
+// TestAskedWithin asks while somebody waits.
+func TestAskedWithin(t *testing.T) {
+	s := Start()
+	if s.AskedWithin(time.Millisecond) {
+		t.Error("asked by nobody")
+	}
+	go s.Ask(true)
+	if !s.AskedWithin(time.Hour) || !s.Asked() {
+		t.Error("not asked")
+	}
+	s.Ask(true) // again
 }
