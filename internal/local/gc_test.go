@@ -19,10 +19,11 @@ func TestTuner(t *testing.T) {
 		return p
 	}
 	small := percent()
-	large := make([]byte, 2*smallBytes)
-	grown := percent()
-	runtime.KeepAlive(large)
-	large = nil
+	grown := func() int {
+		large := make([]byte, 2*smallBytes)
+		defer runtime.KeepAlive(large)
+		return percent()
+	}()
 	if again := percent(); small != rareGC || grown != usualGC || again != rareGC {
 		t.Errorf("%d, %d with a large heap, %d behind it, want %d, %d, %d", small, grown, again, rareGC, usualGC, rareGC)
 	}
