@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"tidemark/connectors/records"
@@ -161,11 +162,12 @@ func (c *cursor) next(dec *records.Decoder) (item, error) {
 		if it.reason == "" && len(bytes.TrimSpace(it.text)) == 0 {
 			continue
 		}
-		if c.csv != nil && !c.header {
-			c.head(&it, dec)
-			continue
-		}
-		if it.reason == "" {
+		switch {
+		case c.csv != nil && !c.header:
+			if c.head(&it, dec) {
+				continue
+			}
+		case it.reason == "":
 			it.reason = c.broken
 		}
 		c.pos = it.next
@@ -203,14 +205,21 @@ func (c *cursor) read() (it item, err error) {
 	return it, nil
 }
 
-// head takes the header of a table.
-func (c *cursor) head(it *item, dec *records.Decoder) {
+// head takes the header of a table. One that is malformed is a bad record like
+// every row behind it: there may be none, and then nothing would say that the
+// file was not understood.
+func (c *cursor) head(it *item, dec *records.Decoder) (ok bool) {
 	c.header = true
-	if it.reason != "" {
-		c.broken = fmt.Sprintf("the header, line %d, is malformed: %s", it.line, it.reason)
-		return
+	if it.reason == "" && slices.ContainsFunc(it.cells, func(name string) bool { return strings.Contains(name, "\r") }) {
+		it.reason = "a carriage return inside a line, want lines that end with a newline"
 	}
-	c.columns = dec.Columns(slices.Clone(it.cells))
+	if it.reason == "" {
+		c.columns = dec.Columns(slices.Clone(it.cells))
+		return true
+	}
+	c.broken = fmt.Sprintf("the header, line %d, is malformed: %s", it.line, it.reason)
+	it.reason = "the header is malformed: " + it.reason
+	return false
 }
 
 // withoutMark is the text of a line without the byte order mark that a file may
