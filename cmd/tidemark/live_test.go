@@ -137,9 +137,22 @@ func TestLiveInterrupted(t *testing.T) {
 			}
 		}
 	}
-	const header = "key  window_start  window_end  pane  revision  sum  previous_sum  count  previous_count  max_event_time\n"
+	// A sum outside int64 is not shown either where its window was open.
+	for args, overflows := range map[string]int{"": 0, "--drain": 1} {
+		_, r := hold(t, args+" --bad_output -", func(s *session) {
+			s.write(order("a", "08:00:00", 1) + order("b", "09:00:00", 1<<63-1) + order("b", "09:00:00", 1))
+			s.expect(hourRow("a", 8, 1, 1, "08:00:00"))
+			s.write("{}\n") // the last one that is read
+			s.expect(`{"source":"-","position":4,"raw":"{}","reason":"field \"key\": missing, want a string or a number"}` + "\n")
+			s.signal(os.Interrupt)
+		})
+		if n := strings.Count(r.stdout, `"total":"9223372036854775808"`); r.status != exitOK || n != overflows || strings.Contains(r.stderr, "overflowed=1") != (n == 1) {
+			t.Errorf("%s: %+v, want %d sums outside int64", args, r, overflows)
+		}
+	}
+	const titles = "key  window_start  window_end  pane  revision  sum  previous_sum  count  previous_count  max_event_time\n"
 	if _, r := hold(t, "--format table", func(s *session) {
-		s.expect(header)
+		s.expect(titles)
 		s.signal(os.Interrupt)
 	}); r != (result{exitOK, "", "read=0 bad=0 assigned=0 added=0 late=0\n"}) {
 		t.Errorf("before anything is read: %+v", r)
