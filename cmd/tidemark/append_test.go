@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// csvRow is the ON_TIME row of an hour in a table.
-func csvRow(key string, hour int, sum, count int64, latest string) string {
-	return fmt.Sprintf("%s,2024-06-01T%02d:00:00Z,2024-06-01T%02d:00:00Z,ON_TIME,0,%d,,%d,,2024-06-01T%sZ\n", key, hour, hour+1, sum, count, latest)
+// csvRow is the ON_TIME row of an hour with one record, in a table.
+func csvRow(key string, hour int, sum int64, latest string) string {
+	return fmt.Sprintf("%s,2024-06-01T%02d:00:00Z,2024-06-01T%02d:00:00Z,ON_TIME,0,%d,,1,,2024-06-01T%sZ\n", key, hour, hour+1, sum, latest)
 }
 
 const (
@@ -29,11 +29,11 @@ func TestTables(t *testing.T) {
 	write(t, dir, "in.ndjson", order(`a,"b"`, "08:00:00", 1)+order("z", "10:00:00", 2)+`{"x":"\xff"}`+"\n"+order("z", "08:00:00", 4))
 	write(t, dir, "rows.csv", "an older file\n")
 	const flags = "gmv --input in.ndjson --window 1h --output rows.csv --late_output late.csv --bad_output bad.csv"
-	row1, row2 := csvRow(`"a,""b"""`, 8, 1, 1, "08:00:00"), csvRow("z", 10, 2, 1, "10:00:00")
+	row1, row2 := csvRow(`"a,""b"""`, 8, 1, "08:00:00"), csvRow("z", 10, 2, "10:00:00")
 	bad := `in.ndjson,3,"{""x"":""\xff""}",invalid JSON: `
 
 	r := succeed(t, dir, "", strings.Fields(flags)...)
-	same(t, "rows", csvHeader+row1+csvRow("z", 8, 4, 1, "08:00:00")+row2, read(t, dir, "rows.csv"))
+	same(t, "rows", csvHeader+row1+csvRow("z", 8, 4, "08:00:00")+row2, read(t, dir, "rows.csv"))
 	same(t, "late records", csvLateHeader, read(t, dir, "late.csv"))
 	if got := read(t, dir, "bad.csv"); !strings.HasPrefix(got, csvBadHeader+bad) || r.lastLine() != "read=4 bad=1 assigned=3 added=3 late=0" {
 		t.Errorf("%s, bad records %s", r.stderr, got)
@@ -67,7 +67,7 @@ func TestTables(t *testing.T) {
 	}); r.status != exitOK {
 		t.Errorf("%+v", r)
 	}
-	same(t, "rows behind those of files", before+csvRow("c", 8, 1, 1, "08:00:00"), read(t, dir, "rows.csv"))
+	same(t, "rows behind those of files", before+csvRow("c", 8, 1, "08:00:00"), read(t, dir, "rows.csv"))
 }
 
 // TestAppendRefused has files that other tables cannot stand behind. It shows

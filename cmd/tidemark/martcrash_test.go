@@ -99,8 +99,8 @@ func TestMartLocked(t *testing.T) {
 	succeed(t, dir, "", load...)
 }
 
-// TestMartLive streams standard input into a mart, which can be reconciled at
-// every moment, and interrupts it.
+// TestMartLive streams standard input into a mart, which can be reconciled
+// meanwhile, and interrupts it.
 func TestMartLive(t *testing.T) {
 	const args = "--output sqlite:mart.db --job live --allowed_lateness 30m --bad_output -"
 	dir, r := hold(t, args, func(s *session) {
@@ -108,7 +108,7 @@ func TestMartLive(t *testing.T) {
 		s.expect(`{"source":"-","position":3,"raw":"{}","reason":"field \"key\": missing, want a string or a number"}` + "\n")
 		s.write(order("a", "08:30:00", 4) + order("b", "07:00:00", 8) + "[]\n")
 		s.expect(`{"source":"-","position":6,"raw":"[]","reason":"an array, want a JSON object"}` + "\n")
-		if r := tidemark(t, s.dir, "", "reconcile", "--mart", "sqlite:mart.db"); r.status == exitFailed {
+		if r := tidemark(t, s.dir, "", "reconcile", "--mart", "sqlite:mart.db"); r.status != exitOK && !strings.Contains(r.stderr, unended) {
 			s.faults = append(s.faults, fmt.Sprintf("reconcile while it runs: %+v", r))
 		}
 		s.signal(os.Interrupt)
