@@ -99,6 +99,26 @@ func TestMartLocked(t *testing.T) {
 	succeed(t, dir, "", load...)
 }
 
+// TestMartFails lets a stream fail whose rows are in the mart: its run says so,
+// and how far it came.
+func TestMartFails(t *testing.T) {
+	reading, writing, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = writing.Close() }()
+	dir := t.TempDir()
+	cmd := newCommand(t, dir, strings.Fields("gmv --stream --window 1h --input - --output sqlite:mart.db --job live --bad_output - --log_level error")...)
+	cmd.Stdin, cmd.Stdout = strings.NewReader("{}\n"), writing
+	_ = reading.Close() // nobody takes what is bad
+	if r := finish(t, cmd); r.status != exitFailed || !strings.HasSuffix(r.lastLine(), "broken pipe") {
+		t.Errorf("%+v", r)
+	}
+	if got := runsOf(t, filepath.Join(dir, "mart.db")); !slices.Equal(got, []string{"live|failed|1|1|0|0|0|0|0"}) {
+		t.Errorf("runs: %q", got)
+	}
+}
+
 // TestMartLive streams standard input into a mart, which can be reconciled
 // meanwhile, and interrupts it.
 func TestMartLive(t *testing.T) {

@@ -96,22 +96,27 @@ func (m *martSink) begin() (err error) {
 	return nil
 }
 
-// fail ends a run that has not ended well.
+// summaryOf is the account of a run for the mart.
+func summaryOf(counts *tally.Tally) mart.Summary {
+	return mart.Summary{
+		Read: counts.Get(tally.Read), Bad: counts.Get(tally.Bad), Assigned: counts.Get(tally.Assigned), Added: counts.Get(tally.Added),
+		Corrected: counts.Get(tally.Corrected), Late: counts.Get(tally.Late), Overflowed: counts.Get(tally.Overflowed),
+	}
+}
+
+// fail ends a run that has not ended well, with the counts of how far it came.
 func (m *martSink) fail() {
 	if m.run == nil {
 		return
 	}
 	// What the run has failed of is what people are told.
-	_ = m.run.Finish(mart.Failed, mart.Summary{})
+	_ = m.run.Finish(mart.Failed, summaryOf(tally.Current()))
 	_ = m.mart.Close()
 }
 
 // release lets the rows into the mart and ends the run.
 func (m *martSink) release(o *outlets, counts *tally.Tally, interrupted bool) error {
-	sum := mart.Summary{
-		Read: counts.Get(tally.Read), Bad: counts.Get(tally.Bad), Assigned: counts.Get(tally.Assigned), Added: counts.Get(tally.Added),
-		Corrected: counts.Get(tally.Corrected), Late: counts.Get(tally.Late), Overflowed: counts.Get(tally.Overflowed),
-	}
+	sum := summaryOf(counts)
 	none := func(func([]byte) error) error { return nil }
 	lines := map[mart.Kind]mart.Lines{mart.Rows: none, mart.Late: none, mart.Bad: none, mart.Counts: none}
 	for _, out := range o.list {
