@@ -166,6 +166,9 @@ func TestMart(t *testing.T) {
 		return strings.HasPrefix(line, "late: ") || strings.HasPrefix(line, "bad: ") || strings.HasPrefix(line, "overflows: ")
 	}), ""), other)
 
+	tidemark(t, dir, "", strings.Fields(play+"--output sqlite:mart.db --late_output late.ndjson --bad_output -")...)
+	same(t, "tables that nothing was directed at", before, dump(t, path, true))
+
 	// Counts that somebody has changed do not go unnoticed.
 	alter(t, path, "UPDATE window_counts SET added = added - 1 WHERE currency = 'EUR'")
 	r = tidemark(t, dir, "", "reconcile", "--mart", "sqlite:mart.db", "--job", job)

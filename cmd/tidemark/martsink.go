@@ -114,35 +114,36 @@ func (m *martSink) fail() {
 	_ = m.mart.Close()
 }
 
-// release lets the rows into the mart and ends the run.
+// release lets the rows into the mart and ends the run. If it fails, the run is
+// there for fail to end.
 func (m *martSink) release(o *outlets, counts *tally.Tally, interrupted bool) error {
 	sum := summaryOf(counts)
-	none := func(func([]byte) error) error { return nil }
-	lines := map[mart.Kind]mart.Lines{mart.Rows: none, mart.Late: none, mart.Bad: none, mart.Counts: none}
+	lines := map[mart.Kind]mart.Lines{} // of what is directed here: other tables are left alone
 	for _, out := range o.list {
 		if sp := o.spools[out.flag]; sp != nil && out.target.IsZero() {
 			lines[out.kind] = sp.Each
 		}
 	}
-	var err error
-	switch {
-	case o.how != live && !interrupted:
-		err = m.run.Replace(lines, sum)
-	case o.how != live:
-		for kind, l := range lines {
-			err = errors.Join(err, m.run.Insert(kind, l))
+	// Of an input that was read to its end, an interrupt comes too late.
+	if o.how != live && !(o.how == behind && interrupted) {
+		if err := m.run.Replace(lines, sum); err != nil {
+			return err
 		}
-		fallthrough
-	default:
-		status := mart.Done
-		if interrupted {
-			status = mart.Interrupted
-		}
-		if err == nil {
-			err = m.run.Finish(status, sum)
+		return m.mart.Close()
+	}
+	for kind, l := range lines {
+		if err := m.run.Insert(kind, l); err != nil {
+			return err
 		}
 	}
-	return errors.Join(err, m.mart.Close())
+	status := mart.Done
+	if interrupted {
+		status = mart.Interrupted
+	}
+	if err := m.run.Finish(status, sum); err != nil {
+		return err
+	}
+	return m.mart.Close()
 }
 
 // martReceiver takes the lines of a stream as they come.
