@@ -125,7 +125,9 @@ func TestMalformedFiles(t *testing.T) {
 		{"ragged", "in.csv", header + "a,2024-06-01T08:00:00Z\n" + b + "c,2024-06-01T08:00:00Z,1,\n", onlyB, bad(2, "a,2024-06-01T08:00:00Z", "2 columns, want the 3 of the header") +
 			bad(4, "c,2024-06-01T08:00:00Z,1,", "4 columns, want the 3 of the header"), 3},
 		{"a quote that never closes", "in.csv", header + `a,"2024-06-01T08:00:00Z,1` + "\n" + b, onlyB, bad(2, `a,"2024-06-01T08:00:00Z,1`, open), 2},
-		{"a header that never closes", "in.csv", `key,"time,amount_cents` + "\n" + b, "", bad(2, strings.TrimSpace(b), "the header, line 1, is malformed: "+open), 1},
+		{"a header that never closes", "in.csv", `key,"time,amount_cents` + "\n" + b, "", bad(1, `key,"time,amount_cents`, "the header is malformed: "+open) +
+			bad(2, strings.TrimSpace(b), "the header, line 1, is malformed: "+open), 2},
+		{"carriage returns only", "in.csv", "key\rb\r", "", bad(1, "key\rb", "the header is malformed: a carriage return inside a line, want lines that end with a newline"), 1},
 		{"cut short", "in.ndjson.gz", stored + order("b", "08:00:00", 2) + `{"key":`, onlyB, bad(2, `{"key":`, cut), 2},
 		{"cut short between rows", "in.csv.gz", stored + header + b, onlyB, bad(3, "", cut), 2},
 		{"cut short in quotes", "in.csv.gz", stored + header + `a,"b` + "\n" + b + "c,2024", onlyB, bad(2, `a,"b`, open) + bad(4, "c,2024", cut), 3},

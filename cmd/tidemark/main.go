@@ -67,9 +67,7 @@ func main() {
 		flag.Parse()
 		beam.Init()
 	}
-	// A pipe that nobody reads from any more is an error like any other, after
-	// which temporary files go away.
-	signal.Ignore(syscall.SIGPIPE)
+	signal.Ignore(ignored...)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	err := dispatch(ctx, os.Args[1:])

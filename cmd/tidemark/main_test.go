@@ -82,7 +82,9 @@ func finish(t *testing.T, cmd *exec.Cmd, running ...func()) result {
 	if cmd.Stdout == nil {
 		cmd.Stdout = &stdout
 	}
-	cmd.Stderr = &stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

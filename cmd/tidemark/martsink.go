@@ -96,48 +96,54 @@ func (m *martSink) begin() (err error) {
 	return nil
 }
 
-// fail ends a run that has not ended well.
+// summaryOf is the account of a run for the mart.
+func summaryOf(counts *tally.Tally) mart.Summary {
+	return mart.Summary{
+		Read: counts.Get(tally.Read), Bad: counts.Get(tally.Bad), Assigned: counts.Get(tally.Assigned), Added: counts.Get(tally.Added),
+		Corrected: counts.Get(tally.Corrected), Late: counts.Get(tally.Late), Overflowed: counts.Get(tally.Overflowed),
+	}
+}
+
+// fail ends a run that has not ended well, with the counts of how far it came.
 func (m *martSink) fail() {
 	if m.run == nil {
 		return
 	}
 	// What the run has failed of is what people are told.
-	_ = m.run.Finish(mart.Failed, mart.Summary{})
+	_ = m.run.Finish(mart.Failed, summaryOf(tally.Current()))
 	_ = m.mart.Close()
 }
 
-// release lets the rows into the mart and ends the run.
+// release lets the rows into the mart and ends the run. If it fails, the run is
+// there for fail to end.
 func (m *martSink) release(o *outlets, counts *tally.Tally, interrupted bool) error {
-	sum := mart.Summary{
-		Read: counts.Get(tally.Read), Bad: counts.Get(tally.Bad), Assigned: counts.Get(tally.Assigned), Added: counts.Get(tally.Added),
-		Corrected: counts.Get(tally.Corrected), Late: counts.Get(tally.Late), Overflowed: counts.Get(tally.Overflowed),
-	}
-	none := func(func([]byte) error) error { return nil }
-	lines := map[mart.Kind]mart.Lines{mart.Rows: none, mart.Late: none, mart.Bad: none, mart.Counts: none}
+	sum := summaryOf(counts)
+	lines := map[mart.Kind]mart.Lines{} // of what is directed here: other tables are left alone
 	for _, out := range o.list {
 		if sp := o.spools[out.flag]; sp != nil && out.target.IsZero() {
 			lines[out.kind] = sp.Each
 		}
 	}
-	var err error
-	switch {
-	case o.how != live && !interrupted:
-		err = m.run.Replace(lines, sum)
-	case o.how != live:
-		for kind, l := range lines {
-			err = errors.Join(err, m.run.Insert(kind, l))
+	// Of an input that was read to its end, an interrupt comes too late.
+	if o.how != live && !(o.how == behind && interrupted) {
+		if err := m.run.Replace(lines, sum); err != nil {
+			return err
 		}
-		fallthrough
-	default:
-		status := mart.Done
-		if interrupted {
-			status = mart.Interrupted
-		}
-		if err == nil {
-			err = m.run.Finish(status, sum)
+		return m.mart.Close()
+	}
+	for kind, l := range lines {
+		if err := m.run.Insert(kind, l); err != nil {
+			return err
 		}
 	}
-	return errors.Join(err, m.mart.Close())
+	status := mart.Done
+	if interrupted {
+		status = mart.Interrupted
+	}
+	if err := m.run.Finish(status, sum); err != nil {
+		return err
+	}
+	return m.mart.Close()
 }
 
 // martReceiver takes the lines of a stream as they come.

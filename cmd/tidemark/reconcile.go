@@ -100,6 +100,7 @@ type balanceRow struct {
 func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer) (faults []error, err error) {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
+	ofJob := 0 // the first fault of the job
 	err = m.Balances(job, func(b *mart.Balance) error {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
@@ -118,6 +119,14 @@ func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer)
 		}
 		if err := b.Check(); err != nil {
 			faults = append(faults, err)
+		}
+		if b.OfJob && b.Bad == nil {
+			for i := ofJob; i < len(faults); i++ {
+				faults[i] = fmt.Errorf("%w; its run has not ended, so that some counts may be on their way, or lost in a crash", faults[i])
+			}
+		}
+		if b.OfJob {
+			ofJob = len(faults)
 		}
 		return enc.Encode(row)
 	})

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -162,14 +163,12 @@ func (c *cursor) next(dec *records.Decoder) (item, error) {
 		if it.reason == "" && len(bytes.TrimSpace(it.text)) == 0 {
 			continue
 		}
-		if c.csv != nil && !c.header {
-			if c.head(&it, dec); it.reason == "" {
+		switch {
+		case c.csv != nil && !c.header:
+			if c.head(&it, dec) {
 				continue
 			}
-			c.pos = it.next
-			return it, nil
-		}
-		if it.reason == "" {
+		case it.reason == "":
 			it.reason = c.broken
 		}
 		c.pos = it.next
@@ -207,19 +206,25 @@ func (c *cursor) read() (it item, err error) {
 	return it, nil
 }
 
-// head takes the header of a table. A malformed one is a bad record, and so is
-// every row behind it.
-func (c *cursor) head(it *item, dec *records.Decoder) {
+// head takes the header of a table. One that is malformed is a bad record like
+// every row behind it: there may be none, and then nothing would say that the
+// file was not understood.
+func (c *cursor) head(it *item, dec *records.Decoder) (ok bool) {
 	c.header = true
-	if it.reason == "" && !utf8.Valid(it.text) {
+	switch {
+	case it.reason != "":
+	case !utf8.Valid(it.text):
 		it.reason = "invalid UTF-8"
+	case slices.ContainsFunc(it.cells, func(name string) bool { return strings.Contains(name, "\r") }):
+		it.reason = "a carriage return inside a line, want lines that end with a newline"
 	}
-	if it.reason != "" {
-		c.broken = fmt.Sprintf("the header, line %d, is malformed: %s", it.line, it.reason)
-		it.reason = "this header is malformed: " + it.reason
-		return
+	if it.reason == "" {
+		c.columns = dec.Columns(slices.Clone(it.cells))
+		return true
 	}
-	c.columns = dec.Columns(slices.Clone(it.cells))
+	c.broken = fmt.Sprintf("the header, line %d, is malformed: %s", it.line, it.reason)
+	it.reason = "the header is malformed: " + it.reason
+	return false
 }
 
 // withoutMark is the text of a line without the byte order mark that a file may

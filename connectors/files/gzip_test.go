@@ -173,21 +173,19 @@ func TestTable(t *testing.T) {
 		text string
 		want []seen
 	}{
-		"empty":              {"", nil},
-		"header only":        {header, nil},
-		"header without end": {"k,t,m", nil},
-		"rows":               {header + "a,1000,5\n\n\"b\nb\",1000,5\r\nc,1000,5", []seen{{Position: 2, Key: "a"}, {Position: 4, Key: "b\nb"}, {Position: 6, Key: "c"}}},
-		"byte order mark":    {"\ufeff" + header + "a,1000,5\n", []seen{{Position: 2, Key: "a"}}},
-		"other order":        {"x,m,t,k\n,5,1000,a\n", []seen{{Position: 2, Key: "a"}}},
-		"a missing column":   {"k,t\na,1000\n", []seen{{Position: 2, Raw: "a,1000", Reason: `field "m": missing, the header has no column of that name`}}},
-		"a ragged line":      {header + "a,1000\nb,1000,5\n", []seen{{Position: 2, Raw: "a,1000", Reason: "2 columns, want the 3 of the header"}, {Position: 3, Key: "b"}}},
-		"a long line":        {header + "a,1000,5" + strings.Repeat(" ", 100) + "\nb,1000,5\n", []seen{{Position: 2, Raw: "a,1000,5" + strings.Repeat(" ", 92), Reason: "longer than 100 bytes, the limit on records"}, {Position: 3, Key: "b"}}},
-		"a malformed header": {"k,\"t,m\na,1000,5\n", []seen{
-			{Position: 1, Raw: "k,\"t,m", Reason: "this header is malformed: invalid CSV: a quote is opened and never closed"},
-			{Position: 2, Raw: "a,1000,5", Reason: "the header, line 1, is malformed: invalid CSV: a quote is opened and never closed"},
-		}},
-		"a header of bytes":   {"\x1f\x8b\x08\xff", []seen{{Position: 1, Raw: "\x1f\x8b\x08\xff", Reason: "this header is malformed: invalid UTF-8"}}},
-		"a quote that closes": {header + "\"a\nb,1000,5\n", []seen{{Position: 2, Raw: "\"a", Reason: "invalid CSV: a quote is opened and never closed"}, {Position: 3, Key: "b"}}},
+		"empty":                 {"", nil},
+		"header only":           {header, nil},
+		"header without end":    {"k,t,m", nil},
+		"rows":                  {header + "a,1000,5\n\n\"b\nb\",1000,5\r\nc,1000,5", []seen{{Position: 2, Key: "a"}, {Position: 4, Key: "b\nb"}, {Position: 6, Key: "c"}}},
+		"byte order mark":       {"\ufeff" + header + "a,1000,5\n", []seen{{Position: 2, Key: "a"}}},
+		"other order":           {"x,m,t,k\n,5,1000,a\n", []seen{{Position: 2, Key: "a"}}},
+		"a missing column":      {"k,t\na,1000\n", []seen{{Position: 2, Raw: "a,1000", Reason: `field "m": missing, the header has no column of that name`}}},
+		"a ragged line":         {header + "a,1000\nb,1000,5\n", []seen{{Position: 2, Raw: "a,1000", Reason: "2 columns, want the 3 of the header"}, {Position: 3, Key: "b"}}},
+		"a long line":           {header + "a,1000,5" + strings.Repeat(" ", 100) + "\nb,1000,5\n", []seen{{Position: 2, Raw: "a,1000,5" + strings.Repeat(" ", 92), Reason: "longer than 100 bytes, the limit on records"}, {Position: 3, Key: "b"}}},
+		"a malformed header":    {"k,\"t,m\na,1000,5\n", []seen{{Position: 1, Raw: `k,"t,m`, Reason: "the header is malformed: invalid CSV: a quote is opened and never closed"}, {Position: 2, Raw: "a,1000,5", Reason: "the header, line 1, is malformed: invalid CSV: a quote is opened and never closed"}}},
+		"carriage returns only": {"k,t,m\ra,1000,5\r", []seen{{Position: 1, Raw: "k,t,m\ra,1000,5", Reason: "the header is malformed: a carriage return inside a line, want lines that end with a newline"}}},
+		"a header of bytes":     {"\x1f\x8b\x08\xff", []seen{{Position: 1, Raw: "\x1f\x8b\x08\xff", Reason: "the header is malformed: invalid UTF-8"}}},
+		"a quote that closes":   {header + "\"a\nb,1000,5\n", []seen{{Position: 2, Raw: "\"a", Reason: "invalid CSV: a quote is opened and never closed"}, {Position: 3, Key: "b"}}},
 	} {
 		for _, ext := range []string{"in.csv", "in.csv.gz"} {
 			content, end := []byte(c.text), int64(len(c.text))

@@ -248,14 +248,19 @@ func TestHaltBehindTheEnd(t *testing.T) {
 	r, w := io.Pipe()
 	OpenPipe("test", r)
 	defer ForgetPipe("test")
-	go func() {
-		_, _ = w.Write([]byte(event(30) + "\n"))
-		_ = w.Close()
-		stop.Ask(false)
-	}()
+	go func() { _, _ = w.Write([]byte(event(30) + "\n")) }()
 	fn := streamOf(t, 1<<20)
 	fn.Grace = time.Hour
-	play(t, fn, Input{[]File{{Pipe: "test"}}}, func(int, []streamed) {})
+	ended := false
+	play(t, fn, Input{[]File{{Pipe: "test"}}}, func(_ int, sofar []streamed) {
+		if len(sofar) == 1 && !ended {
+			ended = true
+			go func() {
+				_ = w.Close()
+				stop.Ask(false)
+			}()
+		}
+	})
 	if !stop.Shows(20) || stop.Shows(21) {
 		t.Errorf("what is due at 20 is shown: %v, at 21: %v, want only the first", stop.Shows(20), stop.Shows(21))
 	}

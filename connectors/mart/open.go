@@ -180,21 +180,23 @@ func (m *Mart) connect(mode string) error {
 // setUp verifies that m is a mart that can be written, or is empty: then it makes
 // it one if it may.
 func (m *Mart) setUp(create bool) error {
-	err := m.transact(func() error {
-		switch empty, err := m.isEmpty(); {
-		case err != nil:
-			return err
-		case empty && create:
-			return m.execAll(createAll())
-		case empty:
-			return nil
-		}
-		if err := m.verify(); err != nil {
-			return err
-		}
-		// Of a file that is read-only, it is a statement that writes which
-		// fails, not the beginning of a transaction.
-		return m.exec("DELETE FROM runs WHERE false")
+	err := m.hurry(func() error {
+		return m.transact(func() error {
+			switch empty, err := m.isEmpty(); {
+			case err != nil:
+				return err
+			case empty && create:
+				return m.execAll(createAll())
+			case empty:
+				return nil
+			}
+			if err := m.verify(); err != nil {
+				return err
+			}
+			// Of a file that is read-only, it is a statement that writes which
+			// fails, not the beginning of a transaction.
+			return m.exec("DELETE FROM runs WHERE false")
+		})
 	})
 	// Whether another process writes at the moment is not for Open to say.
 	if errors.Is(err, ErrLocked) {
@@ -207,6 +209,19 @@ func (m *Mart) setUp(create bool) error {
 	// process is connected, and the next one to open the mart tries again.
 	_ = m.exec("PRAGMA journal_mode = WAL")
 	return m.explain(m.execAll([]string{"PRAGMA cache_size = -16384", "PRAGMA synchronous = NORMAL"})) // KiB
+}
+
+// hurry runs f without patience, if m is a mart already: who waits for others does
+// so once, when there is something to write.
+func (m *Mart) hurry(f func() error) error {
+	if m.verify() != nil {
+		return f()
+	}
+	if err := m.exec("PRAGMA busy_timeout = 0"); err != nil {
+		return m.explain(err)
+	}
+	err := f()
+	return errors.Join(err, m.explain(m.exec(fmt.Sprintf("PRAGMA busy_timeout = %d", m.busy.Milliseconds()))))
 }
 
 // isEmpty reports whether there is nothing in the file.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // files are the files in dir, with what is in them.
@@ -238,6 +239,11 @@ func TestLocked(t *testing.T) {
 			says(t, err, want, m.path)
 		}
 		ok(t, Check(m.path)) // it may be free when it is needed
+		// Nor does it wait, as long as this one.
+		patient, err := OpenFor(m.path, time.Hour)
+		ok(t, err)
+		same(t, "patience", []string{"3600000"}, query(t, patient, "PRAGMA busy_timeout"))
+		ok(t, patient.Close())
 		// Who reads need not wait.
 		ro, err := OpenReadOnly(m.path)
 		ok(t, err)

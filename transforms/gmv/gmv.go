@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/halt"
 	"tidemark/internal/intake"
 	"tidemark/internal/tally"
 	"tidemark/transforms/aggregate"
@@ -132,13 +133,19 @@ func checkEntryOf(entryOf any, watermarked bool, s beam.Scope, col beam.PCollect
 }
 
 // overflowFn turns totals that were not let through into reports.
+// Those of windows that were open when the run was asked to end would not have
+// been shown either.
 type overflowFn struct {
 	tally *tally.Tally
+	halt  *halt.Switch
 }
 
-func (f *overflowFn) Setup() { f.tally = tally.Current() }
+func (f *overflowFn) Setup() { f.tally, f.halt = tally.Current(), halt.Current() }
 
 func (f *overflowFn) ProcessElement(ctx context.Context, in aggregate.Unshown, emit func(Overflow)) error {
+	if !f.halt.Shows(in.EndMs) {
+		return nil
+	}
 	f.tally.Inc(ctx, tally.Overflowed, 1)
 	t, err := readTotal(in.Total)
 	if err != nil {
