@@ -140,8 +140,17 @@ func Check(sum []byte) error {
 	if len(sum) != 1+n*limbBytes || n == 0 || int(sum[0])+n > maxLimbs {
 		return fmt.Errorf("exactsum: malformed sum of %d bytes", len(sum))
 	}
-	if binary.LittleEndian.Uint32(sum[1:]) == 0 || n > 1 && binary.LittleEndian.Uint32(sum[len(sum)-limbBytes:]) == signOf(sum[:len(sum)-limbBytes]) {
+	if idle(sum[1:]) {
 		return fmt.Errorf("exactsum: sum of %d bytes has idle limbs", len(sum))
 	}
 	return nil
+}
+
+// idle reports whether limbs have one too many at an end.
+func idle(limbs []byte) bool {
+	if binary.LittleEndian.Uint32(limbs) == 0 {
+		return true
+	}
+	above := len(limbs) - limbBytes
+	return above > 0 && binary.LittleEndian.Uint32(limbs[above:]) == signOf(limbs[:above])
 }
