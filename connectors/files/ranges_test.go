@@ -17,7 +17,7 @@ import (
 	"tidemark/connectors/records"
 )
 
-var fields = records.Fields{Key: []string{"k"}, Time: "t", TimeUnit: "ms", Amount: "m"}
+var fields = records.Fields{Key: []string{"k"}, Time: "t", TimeUnit: "ms", Amount: "m", Value: "m"}
 
 // record is the text of a record with the key k, at 1000 ms.
 func record(k string) string { return fmt.Sprintf(`{"k":%q,"t":1000,"m":5}`, k) }

@@ -35,9 +35,18 @@ type Record struct {
 	Key      string
 	Currency string // empty where no field is set for it
 	Amount   int64  // in minor units
+	Value    float64
 	Source   string
 	Position int64
 	Raw      []byte // as it came in; empty in batch, where nothing is late
+}
+
+// recordOf is the record that v was read from.
+func recordOf(v *records.Values, source string, position int64) Record {
+	return Record{
+		Key: string(v.Key), Currency: string(v.Currency), Amount: v.Amount, Value: v.Value,
+		Source: source, Position: position,
+	}
 }
 
 // Bad is a record that was not understood.
@@ -169,10 +178,7 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 			n.refuse(f.tally, bad, Bad{Source: file.Name, Position: pos, Raw: it.text, Reason: reason})
 			continue
 		}
-		record(mtime.Time(v.TimeMs), math.MinInt64, Record{
-			Key: string(v.Key), Currency: string(v.Currency), Amount: v.Amount,
-			Source: file.Name, Position: pos,
-		})
+		record(mtime.Time(v.TimeMs), math.MinInt64, recordOf(&v, file.Name, pos))
 	}
 	n.add(ctx, f.tally)
 	if at < s.End {

@@ -56,10 +56,10 @@ func TestRead(t *testing.T) {
 		got = append(got, e.Value.Value)
 	}
 	want := []Record{
-		{Key: "a1", Amount: 5, Source: "the a", Position: 1},
-		{Key: "a4", Amount: 5, Source: "the a", Position: 4},
-		{Key: "b1", Amount: 5, Source: "the b", Position: 1},
-		{Key: "b1", Amount: 5, Source: "again", Position: 1},
+		{Key: "a1", Amount: 5, Value: 5, Source: "the a", Position: 1},
+		{Key: "a4", Amount: 5, Value: 5, Source: "the a", Position: 4},
+		{Key: "b1", Amount: 5, Value: 5, Source: "the b", Position: 1},
+		{Key: "b1", Amount: 5, Value: 5, Source: "again", Position: 1},
 	}
 	if diff := streamtest.Diff(want, got, emptyRaw); diff != "" {
 		t.Error(diff)

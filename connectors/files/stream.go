@@ -260,10 +260,7 @@ func (b *streamBundle) take(in *cursor, it *item) {
 		b.n.refuse(b.tally, b.bad, Bad{Source: b.file.Name, Position: pos, Raw: it.text, Reason: reason})
 		return
 	}
-	r := Record{
-		Key: string(b.v.Key), Currency: string(b.v.Currency), Amount: b.v.Amount,
-		Source: b.file.Name, Position: pos,
-	}
+	r := recordOf(&b.v, b.file.Name, pos)
 	if b.v.TimeMs < b.w.ms {
 		r.Raw = in.raw(it)
 	}

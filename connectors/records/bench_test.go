@@ -24,6 +24,11 @@ var benchRecords = []struct {
 			`"currency":"EUR","created_at":1559347200123}`),
 	},
 	{
+		name:   "reading",
+		fields: readingFields,
+		raw:    []byte(`{"sensor":"s-4711","value":21.375,"unit":"C","time":1559347200123}`),
+	},
+	{
 		name:   "rfc3339",
 		fields: orderFields,
 		raw: []byte(`{"order_id":"o-1029384756","company_id":"c-4711","amount_cents":"129900",` +

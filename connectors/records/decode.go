@@ -15,9 +15,10 @@ type Decoder struct {
 	unit     unit
 	amount   string
 	scale    int
+	value    string
 	currency string
 
-	paths []string // by slot: the keys, time, amount, currency in this order
+	paths []string // by slot: the keys, time, amount, value, currency in this order
 	root  *node
 }
 
@@ -31,17 +32,17 @@ func NewDecoder(f Fields) (*Decoder, error) {
 		time:     f.Time,
 		amount:   f.Amount,
 		scale:    f.AmountScale,
+		value:    f.Value,
 		currency: f.Currency,
 		root:     &node{},
 	}
 	d.unit, _ = unitOf(f.TimeUnit)
 	d.keys = append(d.keys, f.Key...)
 	d.paths = append(append(d.paths, f.Key...), f.Time)
-	if f.Amount != "" {
-		d.paths = append(d.paths, f.Amount)
-	}
-	if f.Currency != "" {
-		d.paths = append(d.paths, f.Currency)
+	for _, path := range []string{f.Amount, f.Value, f.Currency} {
+		if path != "" {
+			d.paths = append(d.paths, path)
+		}
 	}
 	for slot, path := range d.paths {
 		d.root.add(path, slot)
@@ -86,6 +87,13 @@ func (d *Decoder) Decode(raw []byte, v *Values) error {
 	if d.amount != "" {
 		if v.Amount, err = amount(w.at(slot), d.scale); err != nil {
 			return fieldError(d.amount, err)
+		}
+		slot++
+	}
+	v.Value = 0
+	if d.value != "" {
+		if v.Value, err = value(w.at(slot)); err != nil {
+			return fieldError(d.value, err)
 		}
 		slot++
 	}
@@ -154,13 +162,31 @@ func appendText(dst, value []byte) ([]byte, error) {
 
 // amount reads an amount in minor units.
 func amount(value []byte, scale int) (int64, error) {
+	digits, err := digitsOf(value)
+	if err != nil {
+		return 0, err
+	}
+	return decimal.Minor(digits, scale)
+}
+
+// value reads a float64.
+func value(literal []byte) (float64, error) {
+	digits, err := digitsOf(literal)
+	if err != nil {
+		return 0, err
+	}
+	return decimal.Float(digits)
+}
+
+// digitsOf returns a number, or the text of a string that should hold one.
+func digitsOf(value []byte) ([]byte, error) {
 	switch k := kindOf(value); k {
 	case text:
-		return decimal.Minor(unquoted(value), scale)
+		return unquoted(value), nil
 	case number:
-		return decimal.Minor(value, scale)
+		return value, nil
 	default:
-		return 0, fmt.Errorf("%s, want a number or a string", k)
+		return nil, fmt.Errorf("%s, want a number or a string", k)
 	}
 }
 

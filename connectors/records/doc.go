@@ -1,5 +1,5 @@
 // Package records turns one JSON record into the values that a pipeline works
-// on: a key, an event time, an amount and a currency.
+// on: a key, an event time, an amount or a value, and a currency.
 //
 // A record is one JSON object in valid UTF-8. [Fields] names the members to
 // read; a [Decoder] made of it fills a [Values] per record. Everything that a
@@ -43,4 +43,11 @@
 // An amount is a number or a string that holds one, in major units, and must be
 // a whole number of minor units inside int64. It is read exactly, never through
 // a float64.
+//
+// # Values
+//
+// A value is a number, or a string that holds one, and is read as the nearest
+// float64. What is nearer to zero than any other float64 is 0, and so is -0. What
+// lies beyond the largest one is bad, and so are strings like "NaN" and
+// "Infinity".
 package records

@@ -32,6 +32,10 @@ type Fields struct {
 	// are 10^-AmountScale of the units in the record.
 	AmountScale int
 
+	// Value is the path of the value. Empty means that the records have none;
+	// [Values.Value] is then 0.
+	Value string
+
 	// Currency is the path of the currency. Empty means that the records have
 	// none; [Values.Currency] is then empty.
 	Currency string
@@ -48,6 +52,9 @@ type Values struct {
 
 	// Amount is in minor units.
 	Amount int64
+
+	// Value is finite, and never -0.
+	Value float64
 
 	// Currency is the currency's text, valid as long as Key is.
 	Currency []byte
@@ -77,6 +84,11 @@ func (f Fields) Validate() error {
 	}
 	if f.AmountScale < 0 || f.AmountScale > decimal.MaxScale {
 		return fmt.Errorf("AmountScale = %d, want 0 to %d", f.AmountScale, decimal.MaxScale)
+	}
+	if f.Value != "" {
+		if err := validatePath("Value", f.Value); err != nil {
+			return err
+		}
 	}
 	if f.Currency != "" {
 		return validatePath("Currency", f.Currency)

@@ -44,6 +44,10 @@ func TestFieldsValidate(t *testing.T) {
 		{"no time", with(func(f *Fields) { f.Time = "" }), `Time is empty, want a path`},
 		{"no unit", with(func(f *Fields) { f.TimeUnit = "" }), `TimeUnit = "", want s, ms, us or ns`},
 		{"unknown unit", with(func(f *Fields) { f.TimeUnit = "m" }), `TimeUnit = "m", want s, ms, us or ns`},
+		{
+			"value with a hole", with(func(f *Fields) { f.Value = "v..w" }),
+			`Value = "v..w" has an empty component, want names joined with single dots`,
+		},
 		{"negative scale", with(func(f *Fields) { f.AmountScale = -1 }), `AmountScale = -1, want 0 to 18`},
 		{"large scale", with(func(f *Fields) { f.AmountScale = 19 }), `AmountScale = 19, want 0 to 18`},
 		{"not UTF-8", with(func(f *Fields) { f.Time = "\xff" }), `Time = "\xff" is not valid UTF-8`},
@@ -67,7 +71,7 @@ func TestFieldsValidate(t *testing.T) {
 func TestFieldsShip(t *testing.T) {
 	want := Fields{
 		Key: []string{`e."a"\`, "<b>&"}, Time: "t", TimeUnit: "us",
-		Amount: "m", AmountScale: 18, Currency: "x",
+		Amount: "m", AmountScale: 18, Value: "v", Currency: "x",
 	}
 	raw, err := json.Marshal(want)
 	if err != nil {

@@ -3,6 +3,7 @@ package records
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -118,9 +119,9 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(raw))
 	}
-	nested := Fields{Key: []string{"k.a.1", "k"}, Time: "t.0", TimeUnit: "ns", Amount: "k.a", AmountScale: 18, Currency: "t"}
+	nested := Fields{Key: []string{"k.a.1", "k"}, Time: "t.0", TimeUnit: "ns", Amount: "k.a", AmountScale: 18, Value: "k", Currency: "t"}
 	var decoders []*Decoder
-	for _, fields := range []Fields{fullFields, nested} {
+	for _, fields := range []Fields{fullFields, nested, readingFields} {
 		d, err := NewDecoder(fields)
 		if err != nil {
 			f.Fatal(err)
@@ -140,7 +141,7 @@ func FuzzDecode(f *testing.F) {
 			switch {
 			case err == nil && !want:
 				t.Fatalf("Decode(%q) took a bad record", raw)
-			case err == nil && (!utf8.Valid(v.Key) || v.TimeMs < MinTimeMs || v.TimeMs > MaxTimeMs):
+			case err == nil && (!utf8.Valid(v.Key) || math.IsNaN(v.Value-v.Value) || v.TimeMs < MinTimeMs || v.TimeMs > MaxTimeMs):
 				t.Fatalf("Decode(%q): %+v", raw, v)
 			case err != nil && (len(err.Error()) > 4*maxShown+120 || !utf8.ValidString(err.Error())):
 				t.Fatalf("Decode(%q): a reason of %d bytes: %v", raw, len(err.Error()), err)

@@ -76,6 +76,13 @@ func (d *Decoder) DecodeRow(c *Columns, row []string, v *Values) error {
 		}
 		slot++
 	}
+	v.Value = 0
+	if d.value != "" {
+		if v.Value, err = decimal.Float([]byte(at(slot))); err != nil {
+			return fieldError(d.value, err)
+		}
+		slot++
+	}
 	v.Currency = v.Currency[:0]
 	if d.currency != "" {
 		v.Currency = append(v.Currency, at(slot)...)

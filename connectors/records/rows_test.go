@@ -48,13 +48,13 @@ func errText(err error) string {
 // TestRowIsAnObject decodes random rows as rows and as the objects that they
 // are: values and reasons are the same.
 func TestRowIsAnObject(t *testing.T) {
-	fields := Fields{Key: []string{"k", "l"}, Time: "t", TimeUnit: "ms", Amount: "m", Currency: "c"}
+	fields := Fields{Key: []string{"k", "l"}, Time: "t", TimeUnit: "ms", Amount: "m", Value: "v", Currency: "c"}
 	d, err := NewDecoder(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		header := rapid.Permutation([]string{"k", "l", "t", "m", "c", "z"}).Draw(t, "header")
+		header := rapid.Permutation([]string{"k", "l", "t", "m", "v", "c", "z"}).Draw(t, "header")
 		cell := rapid.OneOf(rapid.String(), rapid.StringMatching(`-?[0-9]{1,19}`), rapid.Just("2020-02-02T02:02:02.5Z"))
 		row := rapid.SliceOfN(cell, len(header), len(header)).Draw(t, "row")
 		cols := d.Columns(header)

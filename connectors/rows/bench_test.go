@@ -3,6 +3,7 @@ package rows
 import (
 	"testing"
 
+	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 	"tidemark/windowfns"
 )
@@ -13,6 +14,11 @@ func benchRows() map[string]func(dst []byte) []byte {
 	row := gmv.Row{
 		Key: "c-4711", Currency: "EUR", StartMs: 1_559_347_200_000, EndMs: 1_559_350_800_000, Pane: "LATE",
 		Revision: 1, Minor: 129_900, PreviousMinor: &minor, Count: 17, PreviousCount: &count, MaxTimeMs: 1_559_350_799_123,
+	}
+	mean, previous, sum, at := 21.375, 20.123456789, 363.375, int64(1_559_350_799_123)
+	reading := average.Row{
+		Key: "s-4711", StartMs: 1_559_347_200_000, EndMs: 1_559_350_800_000, Pane: "LATE",
+		Revision: 1, Average: &mean, PreviousAverage: &previous, Sum: &sum, Count: 17, PreviousCount: &count, MaxTimeMs: &at,
 	}
 	overflow := gmv.Overflow{
 		Key: "c-4711", Currency: "EUR", StartMs: 1_559_347_200_000, EndMs: 1_559_350_800_000, Pane: "LATE",
@@ -28,6 +34,7 @@ func benchRows() map[string]func(dst []byte) []byte {
 	torn.Raw = []byte("{\"name\":\"S\xe3o Paulo\"")
 	return map[string]func(dst []byte) []byte{
 		"gmv":      func(dst []byte) []byte { return AppendGMV(dst, &row, true) },
+		"average":  func(dst []byte) []byte { return AppendAverage(dst, &reading) },
 		"overflow": func(dst []byte) []byte { return AppendOverflow(dst, &overflow, true) },
 		"late":     func(dst []byte) []byte { return AppendLate(dst, &late) },
 		"bad":      func(dst []byte) []byte { return AppendBad(dst, &bad) },

@@ -4,7 +4,8 @@
 // The functions append to a slice and return it, so that a caller who keeps the
 // slice writes rows without allocating. The members of a row always come in the
 // order that the functions list. Times are RFC 3339 in UTC, with milliseconds
-// only where they are not zero.
+// only where they are not zero. Numbers that are not whole look as those of
+// encoding/json do: the fewest digits that give the same float64.
 //
 // # Guarantees
 //
@@ -15,7 +16,7 @@
 //
 // # Order
 //
-// Pipelines put rows out in any order. [OrderGMV], [OrderCount] and [OrderRecord]
-// give the keys to sort them by: byte strings, which compare as the fields that
-// they are made of do.
+// Pipelines put rows out in any order. [OrderGMV], [OrderAverage], [OrderCount]
+// and [OrderRecord] give the keys to sort them by: byte strings, which compare as
+// the fields that they are made of do.
 package rows

@@ -11,6 +11,7 @@ import (
 
 	"tidemark/connectors/records"
 	"tidemark/connectors/sink"
+	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 )
 
@@ -32,19 +33,23 @@ type column struct {
 	right bool // aligned to the right in a table
 }
 
-// gmvColumns are those of sums of money.
-func gmvColumns(withCurrency bool) []column {
+// aggregateColumns are those of any aggregate: what is computed stands between
+// the identity of a row and its counts.
+func aggregateColumns(withCurrency bool, computed ...string) []column {
 	cols := []column{{"key", false}}
 	if withCurrency {
 		cols = append(cols, column{"currency", false})
 	}
-	return append(cols, []column{
+	cols = append(cols, []column{
 		{"window_start", false},
 		{"window_end", false},
 		{"pane", false},
 		{"revision", true},
-		{"sum", true},
-		{"previous_sum", true},
+	}...)
+	for _, name := range computed {
+		cols = append(cols, column{name, true})
+	}
+	return append(cols, []column{
 		{"count", true},
 		{"previous_count", true},
 		{"max_event_time", false},
@@ -61,7 +66,15 @@ func names(cols []column) []string {
 
 // GMVLayout is what stands around the rows of sums of money.
 func GMVLayout(f Format, withCurrency bool) sink.Layout {
-	cols := gmvColumns(withCurrency)
+	return layout(f, aggregateColumns(withCurrency, "sum", "previous_sum"))
+}
+
+// AverageLayout is what stands around the rows of averages.
+func AverageLayout(f Format) sink.Layout {
+	return layout(f, aggregateColumns(false, "average", "previous_average", "sum"))
+}
+
+func layout(f Format, cols []column) sink.Layout {
 	switch f {
 	case CSV:
 		return sink.Layout{Header: strings.Join(names(cols), ",")}
@@ -98,16 +111,8 @@ func headed(f Format, header string) sink.Layout {
 // appendGMV appends a row in a format.
 func appendGMV(dst []byte, f Format, r *gmv.Row, withCurrency bool) []byte {
 	switch f {
-	case CSV:
-		return appendCSV(dst, gmvCells(r, withCurrency))
-	case Table:
-		for i, c := range gmvCells(r, withCurrency) {
-			if i > 0 {
-				dst = append(dst, '\t')
-			}
-			dst = append(dst, printable(c)...)
-		}
-		return dst
+	case CSV, Table:
+		return appendCells(dst, f, gmvCells(r, withCurrency))
 	case Pipe:
 		dst = append(append(dst, printable(r.Key)...), '|')
 		dst = append(strconv.AppendInt(dst, r.StartMs, 10), '|')
@@ -117,22 +122,61 @@ func appendGMV(dst []byte, f Format, r *gmv.Row, withCurrency bool) []byte {
 	}
 }
 
-// gmvCells are the cells of a row, in the order of its columns. Null is empty.
+// appendAverage appends a row in a format.
+func appendAverage(dst []byte, f Format, r *average.Row) []byte {
+	switch f {
+	case CSV, Table:
+		return appendCells(dst, f, averageCells(r))
+	default:
+		return AppendAverage(dst, r)
+	}
+}
+
+// appendCells appends a row of cells as CSV or for a table.
+func appendCells(dst []byte, f Format, cells []string) []byte {
+	if f == CSV {
+		return appendCSV(dst, cells)
+	}
+	for i, c := range cells {
+		if i > 0 {
+			dst = append(dst, '\t')
+		}
+		dst = append(dst, printable(c)...)
+	}
+	return dst
+}
+
+// gmvCells are the cells of a row, in the order of its columns.
 func gmvCells(r *gmv.Row, withCurrency bool) []string {
 	cells := []string{r.Key}
 	if withCurrency {
 		cells = append(cells, r.Currency)
 	}
-	number := func(n *int64) string {
-		if n == nil {
-			return ""
-		}
-		return strconv.FormatInt(*n, 10)
-	}
 	return append(cells, records.FormatTime(r.StartMs), records.FormatTime(r.EndMs), r.Pane,
-		number(&r.Revision), number(&r.Minor), number(r.PreviousMinor), number(&r.Count), number(r.PreviousCount),
-		records.FormatTime(r.MaxTimeMs))
+		cell(&r.Revision, formatInt), cell(&r.Minor, formatInt), cell(r.PreviousMinor, formatInt),
+		cell(&r.Count, formatInt), cell(r.PreviousCount, formatInt), records.FormatTime(r.MaxTimeMs))
 }
+
+// averageCells are the cells of a row, in the order of its columns.
+func averageCells(r *average.Row) []string {
+	return []string{
+		r.Key, records.FormatTime(r.StartMs), records.FormatTime(r.EndMs), r.Pane,
+		cell(&r.Revision, formatInt), cell(r.Average, formatFloat), cell(r.PreviousAverage, formatFloat), cell(r.Sum, formatFloat),
+		cell(&r.Count, formatInt), cell(r.PreviousCount, formatInt), cell(r.MaxTimeMs, records.FormatTime),
+	}
+}
+
+// cell is a value in a format; null is empty.
+func cell[T any](v *T, format func(T) string) string {
+	if v == nil {
+		return ""
+	}
+	return format(*v)
+}
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+func formatFloat(x float64) string { return string(appendNumber(nil, x)) }
 
 // printable is text that keeps to its line and cell: control characters are
 // written as in Go's source.

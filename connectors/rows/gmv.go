@@ -12,15 +12,20 @@ func AppendGMV(dst []byte, r *gmv.Row, withCurrency bool) []byte {
 	if withCurrency {
 		dst = appendText(dst, "currency", r.Currency)
 	}
-	dst = appendWindow(dst, r.StartMs, r.EndMs)
-	dst = appendText(dst, "pane", r.Pane)
-	dst = appendInt(dst, "revision", r.Revision)
+	dst = appendFiring(dst, r.StartMs, r.EndMs, r.Pane, r.Revision)
 	dst = appendInt(dst, "sum", r.Minor)
 	dst = appendIntOrNull(dst, "previous_sum", r.PreviousMinor)
 	dst = appendInt(dst, "count", r.Count)
 	dst = appendIntOrNull(dst, "previous_count", r.PreviousCount)
 	dst = appendTime(dst, "max_event_time", r.MaxTimeMs)
 	return append(dst, '}')
+}
+
+// appendFiring appends which firing of which window a row is.
+func appendFiring(dst []byte, startMs, endMs int64, pane string, revision int64) []byte {
+	dst = appendWindow(dst, startMs, endMs)
+	dst = appendText(dst, "pane", pane)
+	return appendInt(dst, "revision", revision)
 }
 
 // overflowSource stands for the source in the rows of [AppendOverflow].

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -28,9 +29,35 @@ func appendInt(dst []byte, name string, n int64) []byte {
 // appendIntOrNull appends null where n is nil.
 func appendIntOrNull(dst []byte, name string, n *int64) []byte {
 	if n == nil {
-		return append(appendName(dst, name), "null"...)
+		return appendNull(dst, name)
 	}
 	return appendInt(dst, name, *n)
+}
+
+func appendNull(dst []byte, name string) []byte { return append(appendName(dst, name), "null"...) }
+
+// appendFloatOrNull appends null where x is nil.
+func appendFloatOrNull(dst []byte, name string, x *float64) []byte {
+	if x == nil {
+		return appendNull(dst, name)
+	}
+	return appendNumber(appendName(dst, name), *x)
+}
+
+// appendNumber appends a finite float64 as encoding/json does: with the fewest
+// digits that give it back, and with an exponent where it is below 1e-6 or at
+// least 1e21.
+func appendNumber(dst []byte, x float64) []byte {
+	if size := math.Abs(x); size == 0 || 1e-6 <= size && size < 1e21 {
+		return strconv.AppendFloat(dst, x, 'f', -1, 64)
+	}
+	dst = strconv.AppendFloat(dst, x, 'e', -1, 64)
+	// Exponents have two digits at least; JSON writes e-7, not e-07.
+	if n := len(dst); dst[n-2] == '0' && dst[n-3] == '-' {
+		dst[n-2] = dst[n-1]
+		dst = dst[:n-1]
+	}
+	return dst
 }
 
 func appendBool(dst []byte, name string, b bool) []byte {
@@ -42,6 +69,14 @@ func appendTime(dst []byte, name string, ms int64) []byte {
 	dst = append(appendName(dst, name), '"')
 	dst = records.AppendTime(dst, ms)
 	return append(dst, '"')
+}
+
+// appendTimeOrNull appends null where ms is nil.
+func appendTimeOrNull(dst []byte, name string, ms *int64) []byte {
+	if ms == nil {
+		return appendNull(dst, name)
+	}
+	return appendTime(dst, name, *ms)
 }
 
 func appendWindow(dst []byte, startMs, endMs int64) []byte {

@@ -10,6 +10,7 @@ import (
 	"tidemark/connectors/files"
 	"tidemark/connectors/sink"
 	"tidemark/internal/halt"
+	"tidemark/transforms/average"
 	"tidemark/transforms/gate"
 	"tidemark/transforms/gmv"
 )
@@ -19,6 +20,7 @@ type emitLines = func(beam.EventTime, []byte)
 
 func init() {
 	register.DoFn3x0[beam.EventTime, gmv.Row, emitLines](&gmvLinesFn{})
+	register.DoFn3x0[beam.EventTime, average.Row, emitLines](&averageLinesFn{})
 	register.DoFn3x0[beam.EventTime, gmv.Overflow, emitLines](&overflowLinesFn{})
 	register.DoFn4x0[beam.EventTime, gate.Missed, files.Record, emitLines](&lateLinesFn{})
 	register.DoFn3x0[beam.EventTime, files.Bad, emitLines](&badLinesFn{})
@@ -30,6 +32,12 @@ func init() {
 // drains.
 func GMVLines(s beam.Scope, f Format, withCurrency bool, col beam.PCollection) beam.PCollection {
 	return beam.ParDo(s, &gmvLinesFn{Format: f, Currency: withCurrency}, col)
+}
+
+// AverageLines packs PCollection<average.Row> into lines for package sink, as
+// [GMVLines] does. There is no pipe format; Pipe is JSON.
+func AverageLines(s beam.Scope, f Format, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &averageLinesFn{Format: f}, col)
 }
 
 // OverflowLines packs PCollection<gmv.Overflow> into lines for package sink.
@@ -86,21 +94,39 @@ func (l *liner) flush(emit emitLines) {
 	l.reset()
 }
 
-type gmvLinesFn struct {
-	Format   Format
-	Currency bool
+// rowLiner packs the lines of rows.
+type rowLiner struct {
 	liner
 
 	halt *halt.Switch
 }
 
-func (f *gmvLinesFn) Setup() { f.halt = halt.Current() }
+func (l *rowLiner) Setup() { l.halt = halt.Current() }
+
+type gmvLinesFn struct {
+	Format   Format
+	Currency bool
+	rowLiner
+}
 
 func (f *gmvLinesFn) ProcessElement(et beam.EventTime, r gmv.Row, emit emitLines) {
 	if !f.halt.Shows(r.EndMs) {
 		return
 	}
 	f.order, f.text = OrderGMV(f.order[:0], &r), appendGMV(f.text[:0], f.Format, &r, f.Currency)
+	f.add(et, emit)
+}
+
+type averageLinesFn struct {
+	Format Format
+	rowLiner
+}
+
+func (f *averageLinesFn) ProcessElement(et beam.EventTime, r average.Row, emit emitLines) {
+	if !f.halt.Shows(r.EndMs) {
+		return
+	}
+	f.order, f.text = OrderAverage(f.order[:0], &r), appendAverage(f.text[:0], f.Format, &r)
 	f.add(et, emit)
 }
 

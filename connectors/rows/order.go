@@ -3,6 +3,7 @@ package rows
 import (
 	"encoding/binary"
 
+	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 )
 
@@ -13,6 +14,15 @@ func OrderGMV(dst []byte, r *gmv.Row) []byte {
 	dst = orderInt(dst, r.StartMs)
 	dst = orderText(dst, r.Key)
 	dst = orderText(dst, r.Currency)
+	return orderInt(dst, r.Revision)
+}
+
+// OrderAverage appends a key that sorts rows by window end, window start, key and
+// revision. Keys compare byte by byte.
+func OrderAverage(dst []byte, r *average.Row) []byte {
+	dst = orderInt(dst, r.EndMs)
+	dst = orderInt(dst, r.StartMs)
+	dst = orderText(dst, r.Key)
 	return orderInt(dst, r.Revision)
 }
 

@@ -1,5 +1,5 @@
-// Package decimal reads exact decimal text as int64 minor units: "12.34" at
-// scale 2 is 1234. Nothing is rounded and nothing goes through float64.
+// Package decimal reads decimal text: as int64 minor units, so that "12.34" at
+// scale 2 is 1234, exactly and never through a float64, or as the nearest float64.
 package decimal
 
 import (
@@ -20,15 +20,17 @@ const MaxScale = 18
 type Kind int
 
 const (
-	// NotNumber means that the text does not have the form that [Minor] reads.
+	// NotNumber means that the text does not have the form of a number.
 	NotNumber Kind = iota
 	// TooFine means that the value has more decimals than the scale.
 	TooFine
 	// TooLarge means that the value in minor units is outside int64.
 	TooLarge
+	// NotFinite means that the value is outside float64.
+	NotFinite
 )
 
-// Error is the error of [Minor]. Its message quotes the text, cut to
+// Error is the error of [Minor] and [Float]. Its message quotes the text, cut to
 // a readable length.
 type Error struct {
 	Kind  Kind
@@ -46,6 +48,8 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s has more than %d decimals", e.Text, e.Scale)
 	case TooLarge:
 		return e.Text + " is outside the range of int64 minor units"
+	case NotFinite:
+		return e.Text + " is outside the range of float64"
 	default:
 		return e.Text + " is not a number"
 	}

@@ -203,3 +203,46 @@ func TestPreviousValuesAreCopies(t *testing.T) {
 		t.Errorf("previous = %d, want 3", got)
 	}
 }
+
+// Averages and their sums are rounded once, and a sum outside float64 is nil.
+func TestPlayAverage(t *testing.T) {
+	value := func(timeMs int64, x float64) oracle.Step {
+		return oracle.Add(oracle.Element{Key: "k", Value: x, TimeMs: timeMs})
+	}
+	res := oracle.PlayAverage(tens, 5, []oracle.Step{
+		value(1, 1e300), value(2, 1), value(3, -1e300),
+		oracle.Watermark(10), // ON_TIME: a third
+		value(4, -1),         // LATE: zero
+		value(5, math.MaxFloat64), value(6, math.MaxFloat64),
+		oracle.Watermark(15),
+		value(7, 2.5),
+	})
+	float := func(x *float64) string {
+		if x == nil {
+			return "-"
+		}
+		return fmt.Sprint(*x)
+	}
+	var got []string
+	for _, r := range res.Rows {
+		got = append(got, fmt.Sprintf("%s %s [%d,%d) #%d %s(%s) = %s / %d(%s) max %d",
+			r.Key, r.Pane, r.StartMs, r.EndMs, r.Revision, float(r.Average), float(r.PreviousAverage), float(r.Sum),
+			r.Count, orDash(r.PreviousCount), *r.MaxTimeMs))
+	}
+	for _, c := range res.Counts {
+		if len(c.Sum) < 10 {
+			got = append(got, fmt.Sprintf("%s %d %s", c.Kind, c.Elements, c.Sum))
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"k LATE [0,10) #1 0(0.3333333333333333) = 0 / 4(3) max 4",
+		"k LATE [0,10) #2 3.5953862697246315e+307(0) = 1.7976931348623157e+308 / 5(4) max 5",
+		"k LATE [0,10) #3 5.992310449541053e+307(3.5953862697246315e+307) = - / 6(5) max 6",
+		"k ON_TIME [0,10) #0 0.3333333333333333(-) = 1 / 3(-) max 3",
+		"late 1 2.5",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mismatch (-want +got):\n%s", diff)
+	}
+}

@@ -2,31 +2,23 @@ package gmv
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"reflect"
 
-	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
-
+	"tidemark/internal/intake"
 	"tidemark/transforms/aggregate"
 )
 
 // aggregator computes GMV for package aggregate, whose key is the key and the
 // currency of an [Entry].
 type aggregator struct {
-	EntryOf beam.EncodedFunc
-
-	fn reflectx.Func1x1
+	EntryOf intake.EntryFunc[Entry]
 }
 
 func (a *aggregator) Lift(elem any, timeMs int64, key, acc []byte) ([]byte, []byte, error) {
-	if a.fn == nil {
-		a.fn = reflectx.ToFunc1x1(a.EntryOf.Fn)
-	}
-	e, ok := a.fn.Call1x1(elem).(Entry)
-	if !ok {
-		return key, acc, errors.New("gmv: entryOf did not return an Entry")
+	e, err := a.EntryOf.Entry(elem)
+	if err != nil {
+		return key, acc, fmt.Errorf("gmv: %w", err)
 	}
 	return appendKey(key, e.Key, e.Currency), totalOf(e.Minor, timeMs).appendTo(acc), nil
 }

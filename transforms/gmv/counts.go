@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/intake"
 	"tidemark/transforms/aggregate"
 )
 
@@ -48,12 +48,12 @@ func TryPerKeyWithCounts(s beam.Scope, cfg Config, entryOf any, col beam.PCollec
 		var none beam.PCollection
 		return none, none, none, none, fmt.Errorf("gmv.PerKeyWithCounts: %w", err)
 	}
-	if err := checkEntryOf(entryOf, cfg.Watermarked, s, col); err != nil {
+	fn, err := intake.EntryFuncOf[Entry](s, cfg.Watermarked, col, "entryOf", entryOf)
+	if err != nil {
 		return fail(err)
 	}
 	s = s.Scope("gmv.PerKeyWithCounts")
-	agg := &aggregator{EntryOf: beam.EncodedFunc{Fn: reflectx.MakeFunc(entryOf)}}
-	rows, unshown, counted, late, err := aggregate.TryPerKeyWithCounts(s, cfg, agg, col)
+	rows, unshown, counted, late, err := aggregate.TryPerKeyWithCounts(s, cfg, &aggregator{EntryOf: fn}, col)
 	if err != nil {
 		return fail(err)
 	}

@@ -2,13 +2,10 @@ package gmv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/internal/halt"
@@ -98,38 +95,16 @@ func PerKey(s beam.Scope, cfg Config, entryOf any, col beam.PCollection) (rows, 
 
 // TryPerKey is [PerKey] with the construction error returned.
 func TryPerKey(s beam.Scope, cfg Config, entryOf any, col beam.PCollection) (rows, overflows, late beam.PCollection, err error) {
-	if err := checkEntryOf(entryOf, cfg.Watermarked, s, col); err != nil {
+	fn, err := intake.EntryFuncOf[Entry](s, cfg.Watermarked, col, "entryOf", entryOf)
+	if err != nil {
 		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gmv.PerKey: %w", err)
 	}
 	s = s.Scope("gmv.PerKey")
-	agg := &aggregator{EntryOf: beam.EncodedFunc{Fn: reflectx.MakeFunc(entryOf)}}
-	rows, unshown, late, err := aggregate.TryPerKey(s, cfg, agg, col)
+	rows, unshown, late, err := aggregate.TryPerKey(s, cfg, &aggregator{EntryOf: fn}, col)
 	if err != nil {
 		return beam.PCollection{}, beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gmv.PerKey: %w", err)
 	}
 	return rows, beam.ParDo(s, &overflowFn{}, unshown), late, nil
-}
-
-// closure matches the names that the compiler gives to functions without one.
-var closure = regexp.MustCompile(`\.func\d+(\.\d+)*$|-fm$|\[\.\.\.\]`)
-
-func checkEntryOf(entryOf any, watermarked bool, s beam.Scope, col beam.PCollection) error {
-	t, err := intake.ElementType(s, watermarked, col)
-	if err != nil {
-		return err
-	}
-	got := reflect.TypeOf(entryOf)
-	want := reflect.FuncOf([]reflect.Type{t}, []reflect.Type{reflect.TypeFor[Entry]()}, false)
-	if got != want {
-		return fmt.Errorf("entryOf = %v, want %v", got, want)
-	}
-	if reflect.ValueOf(entryOf).IsNil() {
-		return errors.New("entryOf = nil, want a function")
-	}
-	if name := reflectx.FunctionName(entryOf); closure.MatchString(name) {
-		return fmt.Errorf("entryOf = %s, want a named function at package level, registered with register.Function1x1: workers find it by its name", name)
-	}
-	return nil
 }
 
 // overflowFn turns totals that were not let through into reports.

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"pgregory.net/rapid"
 
+	"tidemark/internal/intake"
 	"tidemark/internal/portable"
 	"tidemark/transforms/aggregate"
 )
@@ -161,7 +162,7 @@ func negate(r refund) Entry { return Entry{Key: "refunds", Currency: "EUR", Mino
 
 // TestAggregatorTravels sends the aggregator the way that workers get it.
 func TestAggregatorTravels(t *testing.T) {
-	shipped, err := portable.Of(&aggregator{EntryOf: beam.EncodedFunc{Fn: reflectx.MakeFunc(negate)}})
+	shipped, err := portable.Of(&aggregator{EntryOf: intake.EntryFunc[Entry]{Fn: beam.EncodedFunc{Fn: reflectx.MakeFunc(negate)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,55 @@
+package intake
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
+)
+
+// EntryFunc is a user's function from an element to an entry of type E, in a
+// form that survives a JSON round trip.
+type EntryFunc[E any] struct {
+	Fn beam.EncodedFunc
+
+	fn reflectx.Func1x1
+}
+
+// EntryFuncOf checks that fn, which users know as name, makes an E of each
+// element of col, and that workers can find it.
+func EntryFuncOf[E any](s beam.Scope, watermarked bool, col beam.PCollection, name string, fn any) (f EntryFunc[E], err error) {
+	t, err := ElementType(s, watermarked, col)
+	if err != nil {
+		return f, err
+	}
+	got := reflect.TypeOf(fn)
+	want := reflect.FuncOf([]reflect.Type{t}, []reflect.Type{reflect.TypeFor[E]()}, false)
+	if got != want {
+		return f, fmt.Errorf("%s = %v, want %v", name, got, want)
+	}
+	if reflect.ValueOf(fn).IsNil() {
+		return f, fmt.Errorf("%s = nil, want a function", name)
+	}
+	if symbol := reflectx.FunctionName(fn); closure.MatchString(symbol) {
+		return f, fmt.Errorf("%s = %s, want a named function at package level, registered with register.Function1x1: workers find it by its name", name, symbol)
+	}
+	f.Fn = beam.EncodedFunc{Fn: reflectx.MakeFunc(fn)}
+	return f, nil
+}
+
+// closure matches the names that the compiler gives to functions without one.
+var closure = regexp.MustCompile(`\.func\d+(\.\d+)*$|-fm$|\[\.\.\.\]`)
+
+// Entry is the entry of an element.
+func (f *EntryFunc[E]) Entry(elem any) (E, error) {
+	if f.fn == nil {
+		f.fn = reflectx.ToFunc1x1(f.Fn.Fn)
+	}
+	e, ok := f.fn.Call1x1(elem).(E)
+	if !ok {
+		return e, fmt.Errorf("%v did not return a %v", f.Fn.Fn.Name(), reflect.TypeFor[E]())
+	}
+	return e, nil
+}

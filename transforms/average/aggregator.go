@@ -1,0 +1,74 @@
+package average
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"tidemark/internal/exactsum"
+	"tidemark/internal/intake"
+	"tidemark/transforms/aggregate"
+)
+
+// aggregator computes averages for package aggregate.
+type aggregator struct {
+	ValueOf intake.EntryFunc[Entry]
+}
+
+func (a *aggregator) Lift(elem any, timeMs int64, key, acc []byte) ([]byte, []byte, error) {
+	e, err := a.ValueOf.Entry(elem)
+	if err != nil {
+		return key, acc, fmt.Errorf("average: %w", err)
+	}
+	if math.IsNaN(e.Value) || math.IsInf(e.Value, 0) {
+		return key, acc, fmt.Errorf("average: value %v, want a finite number: keep other elements out beforehand", e.Value)
+	}
+	return append(key, e.Key...), appendTotal(acc, e.Value, timeMs), nil
+}
+
+func (a *aggregator) Merge(dst, src []byte) ([]byte, error) { return mergeTotals(dst, src) }
+
+// Check lets everything through: there is no total without an average, and what
+// is malformed fails the job in Render.
+func (a *aggregator) Check([]byte) error { return nil }
+
+// RowType makes [Row] the type of the rows.
+func (a *aggregator) RowType() reflect.Type { return reflect.TypeFor[Row]() }
+
+// Render decodes the total and the one before it.
+func (a *aggregator) Render(in *aggregate.Row) (any, error) {
+	t, err := readTotal(in.Total)
+	if err != nil {
+		return nil, err
+	}
+	// What the row points to is one piece of memory.
+	v := &struct {
+		now, previous            float64
+		sum                      float64
+		previousCount, maxTimeMs int64
+	}{maxTimeMs: t.maxMs}
+	row := Row{
+		Key: in.Key, StartMs: in.StartMs, EndMs: in.EndMs, Pane: string(in.Pane), Revision: in.Revision,
+		Count: t.count,
+	}
+	if t.count > 0 {
+		v.now = exactsum.Mean(t.sum, t.count)
+		row.Average, row.MaxTimeMs = &v.now, &v.maxTimeMs
+	}
+	if v.sum = exactsum.Float64(t.sum); !math.IsInf(v.sum, 0) {
+		row.Sum = &v.sum
+	}
+	if in.Revision > 0 {
+		was, err := readTotal(in.Previous)
+		if err != nil {
+			return nil, err
+		}
+		if was.count > 0 {
+			v.previous = exactsum.Mean(was.sum, was.count)
+			row.PreviousAverage = &v.previous
+		}
+		v.previousCount = was.count
+		row.PreviousCount = &v.previousCount
+	}
+	return row, nil
+}

@@ -1,0 +1,9 @@
+package average_test
+
+import (
+	"testing"
+
+	"tidemark/testing/streamtest"
+)
+
+func TestMain(m *testing.M) { streamtest.Main(m) }
