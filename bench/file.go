@@ -36,12 +36,12 @@ func fromFile(ctx context.Context, orders, companies int64, size time.Duration, 
 	if err := writeOrders(in, orders, companies); err != nil {
 		return err
 	}
-	g := pipelines.GMV{
+	g := pipelines.GMV{Source: pipelines.Source{
 		Fields:         records.Fields{Key: []string{"company_id"}, Time: "created_at", TimeUnit: "ms", Amount: "amount_cents"},
 		MaxRecordBytes: files.DefaultMaxRecordBytes,
 		Files:          []files.File{{Path: in, Name: in}},
-		Rows:           pipelines.Outlet{ID: "rows"},
-	}
+	}}
+	g.Rows = pipelines.Outlet{ID: "rows"}
 	g.Config.Windows, g.Config.Shards = windowfns.Tumbling{Size: size}, shards
 	stream := g
 	stream.Stream = &files.StreamConfig{MaxOutOfOrderness: 2 * time.Second}

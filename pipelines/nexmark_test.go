@@ -79,7 +79,7 @@ func TestNexmark(t *testing.T) {
 				rows = append(rows, r)
 			}
 
-			g := GMV{Fields: bidFields, Files: []files.File{{Path: bidsPath, Name: "bids"}}}
+			g := GMV{Source: Source{Fields: bidFields, Files: []files.File{{Path: bidsPath, Name: "bids"}}}}
 			g.Config.Windows = windowfns.Tumbling{Size: size}
 			out := run(t, g)
 			if diff := streamtest.Diff(rows, parseRows(t, out.rows)); diff != "" {
@@ -146,7 +146,7 @@ func TestNexmarkTimeline(t *testing.T) {
 			steps, script := streamed(bids, c.seed)
 			want := oracle.Play(c.windows, c.lateness.Milliseconds(), script)
 
-			g := GMV{Fields: bidFields, Timeline: steps, Script: "script"}
+			g := GMV{Source: Source{Fields: bidFields, Timeline: steps, Script: "script"}}
 			g.Config.Windows, g.Config.AllowedLateness, g.Config.Shards = c.windows, c.lateness, 1
 			out := run(t, g)
 			if diff := streamtest.Diff(want.Rows, parseRows(t, out.rows)); diff != "" {

@@ -157,10 +157,10 @@ func TestStreamedBids(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d bids, %v, bundles of %d bytes", c.count, c.size, c.bundleBytes), func(t *testing.T) {
 			bids := shuffled(all[:c.count], c.seed)
-			g := GMV{
+			g := GMV{Source: Source{
 				Fields: bidFields, Files: []files.File{store(t, bids)},
 				Stream: &files.StreamConfig{MaxOutOfOrderness: disorder, BundleBytes: c.bundleBytes},
-			}
+			}}
 			g.Config.Windows, g.Config.AllowedLateness = windowfns.Tumbling{Size: c.size}, c.lateness
 			late := verify(t, bids, c.size, c.lateness, run(t, g))
 			if c.bundleBytes < 1<<20 && late == 0 {
@@ -190,10 +190,11 @@ func TestNexmarkStreamed(t *testing.T) {
 				Minor: a.sum, Count: a.count, MaxTimeMs: a.latest,
 			})
 		}
-		for name, g := range map[string]GMV{
+		for name, src := range map[string]Source{
 			"batch":  {Files: []files.File{store(t, bids)}},
 			"stream": {Files: []files.File{store(t, inOrder)}, Stream: &files.StreamConfig{BundleBytes: 20_000}},
 		} {
+			g := GMV{Source: src}
 			g.Fields, g.Config.Windows = bidFields, windowfns.Tumbling{Size: size}
 			out := run(t, g)
 			if diff := streamtest.Diff(rows, parseRows(t, out.rows)); diff != "" {

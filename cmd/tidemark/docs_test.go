@@ -32,10 +32,11 @@ func documents(t *testing.T) map[string]string {
 // have.
 func TestDocumentedFlags(t *testing.T) {
 	set := func() *flagSet { return onFlagSet(new(flag.FlagSet), "any", "") }
-	gmv, check := set(), set()
-	new(gmvFlags).define(gmv)
+	gmv, average, check := set(), set(), set()
+	new(aggregateFlags).define(gmv, &gmvCommand)
+	new(aggregateFlags).define(average, &averageCommand)
 	new(reconcileFlags).define(check)
-	known := append(append([]string{"help", "version"}, gmv.own...), check.own...)
+	known := slices.Concat([]string{"help", "version"}, gmv.own, average.own, check.own)
 	for path, text := range documents(t) {
 		for _, m := range regexp.MustCompile("(?m)(?:^|[\\s`(\"'])--([a-z][a-z_]*)").FindAllStringSubmatch(text, -1) {
 			if !slices.Contains(known, m[1]) && flag.Lookup(m[1]) == nil {

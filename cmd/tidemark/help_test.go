@@ -116,7 +116,7 @@ func entry(help, name string) (string, bool) {
 // would end the process before it says anything.
 func TestFlagsAreOurs(t *testing.T) {
 	fs := &flagSet{FlagSet: flag.NewFlagSet("gmv", flag.ContinueOnError), group: map[string]string{}}
-	new(gmvFlags).define(fs)
+	new(aggregateFlags).define(fs, &gmvCommand)
 	for _, name := range fs.own {
 		if flag.Lookup(name) != nil {
 			t.Errorf("Beam has a flag --%s already", name)

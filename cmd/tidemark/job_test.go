@@ -42,11 +42,11 @@ func attempts(t *testing.T, dir string, failures int, fault error) (stdout, stde
 	beamlog.LogLevel = "warn"
 	local.Prepare()
 	write(t, dir, "in.ndjson", order("acme", "08:00:00", 1)+"{}\n"+order("zeta", "08:00:00", 2))
-	p := pipelines.GMV{
+	p := pipelines.GMV{Source: pipelines.Source{
 		Fields:         records.Fields{Key: []string{"key"}, Time: "time", TimeUnit: "ms", Amount: "amount_cents"},
 		MaxRecordBytes: 1 << 20,
 		Files:          []files.File{{Path: filepath.Join(dir, "in.ndjson"), Name: "in.ndjson"}},
-	}
+	}}
 	p.Config.Windows = windowfns.Tumbling{Size: 3_600_000_000_000}
 	var outs []output
 	for flag, uri := range map[string]string{"output": "-", "bad_output": filepath.Join(dir, "bad.ndjson")} {

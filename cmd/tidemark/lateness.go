@@ -20,12 +20,12 @@ import (
 
 // reportLateness prints how late the records of an input are, without running
 // a pipeline.
-func (g *gmvFlags) reportLateness(ctx context.Context, p pipelines.GMV, in input, stdout, stderr io.Writer) error {
-	report := lateness.New(p.Config.Windows, g.outOfOrder.Milliseconds())
+func (g *aggregateFlags) reportLateness(ctx context.Context, src pipelines.Source, windows windowfns.Fn, in input, stdout, stderr io.Writer) error {
+	report := lateness.New(windows, g.outOfOrder.Milliseconds())
 	var read, bad int64
 	future := time.Now().Add(g.futureLimit).UnixMilli()
 	scan := func() error {
-		return files.Scan(files.Config{Fields: p.Fields, MaxRecordBytes: p.MaxRecordBytes}, in.open(os.Stdin), func(v *records.Values, reason string) error {
+		return files.Scan(files.Config{Fields: src.Fields, MaxRecordBytes: src.MaxRecordBytes}, in.open(os.Stdin), func(v *records.Values, reason string) error {
 			read++
 			if reason == "" && g.futureLimit > 0 && v.TimeMs > future {
 				reason = "ahead of the clock"
@@ -44,7 +44,7 @@ func (g *gmvFlags) reportLateness(ctx context.Context, p pipelines.GMV, in input
 		}
 		return err
 	}
-	text := g.latenessText(p.Config.Windows, report)
+	text := g.latenessText(windows, report)
 	if _, err := io.WriteString(stdout, text); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (g *gmvFlags) reportLateness(ctx context.Context, p pipelines.GMV, in input
 	return nil
 }
 
-func (g *gmvFlags) latenessText(fn windowfns.Fn, report *lateness.Report) string {
+func (g *aggregateFlags) latenessText(fn windowfns.Fn, report *lateness.Report) string {
 	var b strings.Builder
 	steps, pairs := report.Steps(), report.Pairs()
 	if g.format == "json" {

@@ -3,6 +3,7 @@
 //
 //	tidemark gmv --input orders.ndjson --window 1h
 //	tidemark reconcile --mart sqlite:mart.db
+//	tidemark average --input readings.ndjson --window 3m --every 1m
 //	tidemark gmv --help
 //
 // Exit status: 0 done; 1 the job failed; 2 wrong usage, found before anything
@@ -42,7 +43,8 @@ type command struct {
 }
 
 var commands = []command{
-	{"gmv", "money per key and window, exact, corrected when late records come", runGMV},
+	{"gmv", "money per key and window, exact, corrected when late records come", gmvCommand.run},
+	{"average", "averages per key and window, exact, corrected when late records come", averageCommand.run},
 	{"reconcile", "checks in a mart that nothing was lost", runReconcile},
 }
 

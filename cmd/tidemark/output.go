@@ -50,7 +50,7 @@ type output struct {
 
 // resolve checks that the outputs can be written, and that none of them is
 // another one or an input.
-func (o *outputFlags) resolve(inputs []string, withCurrency bool) ([]output, error) {
+func (o *outputFlags) resolve(inputs []string, layout func(rows.Format) sink.Layout) ([]output, error) {
 	var outs []output
 	var targets []sink.Target
 	for _, f := range []struct{ name, uri string }{{"output", o.output}, {"late_output", o.late}, {"bad_output", o.bad}} {
@@ -64,7 +64,7 @@ func (o *outputFlags) resolve(inputs []string, withCurrency bool) ([]output, err
 		if err != nil {
 			return nil, usagef("--%s: %w", f.name, err)
 		}
-		outs = append(outs, o.dressed(f.name, t, withCurrency))
+		outs = append(outs, o.dressed(f.name, t, layout))
 		if !t.IsStdout() { // several can be there
 			targets = append(targets, t)
 		}
@@ -79,7 +79,7 @@ func (o *outputFlags) resolve(inputs []string, withCurrency bool) ([]output, err
 			}
 		}
 	}
-	return outs, o.checkFormat(withCurrency)
+	return outs, o.checkFormat()
 }
 
 // checkAppend checks that a stream can write behind what files hold.
@@ -92,7 +92,7 @@ func checkAppend(outs []output) error {
 	return nil
 }
 
-func (o *outputFlags) checkFormat(withCurrency bool) error {
+func (o *outputFlags) checkFormat() error {
 	switch rows.Format(o.format) {
 	case rows.JSON:
 		return nil
@@ -103,15 +103,13 @@ func (o *outputFlags) checkFormat(withCurrency bool) error {
 	switch {
 	case o.output != "-":
 		return usagef("--format %s with --output %s, want it for standard output: the name of a file says how its rows look", o.format, o.output)
-	case o.format == string(rows.Pipe) && withCurrency:
-		return usagef("--format pipe with --currency_field, want json or table: it has no place for the currency")
 	default:
 		return nil
 	}
 }
 
 // dressed is the output of a flag, with what stands around its lines.
-func (o *outputFlags) dressed(flag string, t sink.Target, withCurrency bool) output {
+func (o *outputFlags) dressed(flag string, t sink.Target, layout func(rows.Format) sink.Layout) output {
 	out := output{flag: flag, target: t, format: rows.JSON}
 	switch {
 	case t.IsCSV():
@@ -121,7 +119,7 @@ func (o *outputFlags) dressed(flag string, t sink.Target, withCurrency bool) out
 	}
 	switch flag {
 	case "output":
-		out.layout = rows.GMVLayout(out.format, withCurrency)
+		out.layout = layout(out.format)
 	case "late_output":
 		out.layout = rows.LateLayout(out.format)
 	default:

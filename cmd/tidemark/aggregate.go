@@ -1,0 +1,199 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"regexp"
+	"strings"
+
+	"tidemark/connectors/files"
+	"tidemark/connectors/records"
+	"tidemark/connectors/rows"
+	"tidemark/connectors/sink"
+	"tidemark/pipelines"
+	"tidemark/transforms/aggregate"
+)
+
+// aggregateFlags are the flags of commands that aggregate records per key and
+// window.
+type aggregateFlags struct {
+	inputFlags
+	windowFlags
+	outputFlags
+	runFlags
+
+	fields   records.Fields
+	key      string
+	maxBytes int
+	report   bool
+}
+
+// kind is what is particular about a command that aggregates.
+type kind struct {
+	name  string
+	usage string
+
+	// define adds the flags that are the command's own, and check checks them.
+	define func(g *aggregateFlags, fs *flagSet)
+	check  func(g *aggregateFlags, fs *flagSet) error
+
+	// layout is what stands around its rows.
+	layout func(f rows.Format, g *aggregateFlags) sink.Layout
+
+	// build adds the pipeline.
+	build func(s scope, src pipelines.Source, out pipelines.Outputs, cfg aggregate.Config) error
+
+	// mart says that there are tables for its rows.
+	mart bool
+}
+
+func (g *aggregateFlags) define(fs *flagSet, k *kind) {
+	g.inputFlags.define(fs)
+	fs.section("Records", func() {
+		fs.StringVar(&g.key, "key_field", "key", "the key's `field`; several, separated by commas, are joined with |; a dot reaches into nested JSON")
+	})
+	fs.section("", func() {
+		fs.StringVar(&g.fields.Time, "time_field", "time", "the event time's `field`: an RFC 3339 string or an integer")
+	})
+	fs.section("", func() {
+		fs.StringVar(&g.fields.TimeUnit, "time_unit", "ms", "the `unit` of times that are integers: ms, s, us or ns since the Unix epoch")
+	})
+	k.define(g, fs)
+	fs.section("", func() {
+		fs.IntVar(&g.maxBytes, "max_record_bytes", files.DefaultMaxRecordBytes, "longer records are bad, in `bytes`")
+	})
+	g.windowFlags.define(fs)
+	g.outputFlags.define(fs)
+	g.runFlags.define(fs)
+	fs.section("", func() {
+		fs.BoolVar(&g.report, "lateness_report", false, "instead of rows, print how late the records of --input are as a stream, in the order in which they stand there, with this --max_out_of_orderness:\nfor each --allowed_lateness worth a look, how many (record, window) pairs are late; --format table is for people")
+	})
+}
+
+// fieldName is the name of a field of records.Fields at the start of an error.
+var fieldName = regexp.MustCompile(`^([A-Za-z]+)(\[\d+\])?`)
+
+// fieldFlags are the flags that set the fields.
+var fieldFlags = map[string]string{
+	"Key": "--key_field", "Time": "--time_field", "TimeUnit": "--time_unit",
+	"Amount": "--amount_field", "AmountScale": "--amount_scale", "Currency": "--currency_field", "Value": "--value_field",
+}
+
+// run runs the command.
+func (k *kind) run(ctx context.Context, args []string) error {
+	fs := newFlagSet(k.name, k.usage)
+	var g aggregateFlags
+	g.define(fs, k)
+	if err := fs.parse(args); err != nil {
+		return err
+	}
+
+	// Everything is checked before anything is read or written.
+	g.fields.Key = strings.Split(g.key, ",")
+	src := pipelines.Source{MaxRecordBytes: g.maxBytes, Fields: g.fields}
+	if err := src.Fields.Validate(); err != nil {
+		at := fieldName.FindStringSubmatch(err.Error())
+		return usagef("%s%s", fieldFlags[at[1]], err.Error()[len(at[0]):])
+	}
+	if err := k.check(&g, fs); err != nil {
+		return err
+	}
+	if g.maxBytes < 1 {
+		return usagef("--max_record_bytes = %d, want at least 1", g.maxBytes)
+	}
+	fn, err := g.windowFlags.fn(fs)
+	if err != nil {
+		return err
+	}
+	cfg := aggregate.Config{Windows: fn, AllowedLateness: g.lateness}
+	if err := g.inputFlags.check(fs, g.report); err != nil {
+		return err
+	}
+	if err := g.checkReport(fs); err != nil {
+		return err
+	}
+	if err := g.runFlags.check(g.timeline != ""); err != nil {
+		return err
+	}
+	if cfg.Shards, err = g.shardsFor(g.timeline != ""); err != nil {
+		return err
+	}
+	in, err := g.inputFlags.resolve()
+	if err != nil {
+		return err
+	}
+	if g.report {
+		return g.reportLateness(ctx, src, fn, in, os.Stdout, os.Stderr)
+	}
+	src.Timeline, src.Script = in.steps, in.name
+	outs, err := g.outputs(fs, k, in, args)
+	if err != nil {
+		return err
+	}
+
+	job := job{runFlags: g.runFlags, outlets: outs, stderr: os.Stderr}
+	return job.run(ctx, func(dir string) (build, error) {
+		if g.stream {
+			src.Stream = &files.StreamConfig{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
+			src.Files = in.open(os.Stdin)
+		} else if src.Files, err = in.spool(dir, os.Stdin); err != nil {
+			return nil, err // the input must be there for a second attempt
+		}
+		return func(s scope, to *outlets) error {
+			out := pipelines.Outputs{
+				Rows: to.outlet("output"), Late: to.outlet("late_output"), Bad: to.outlet("bad_output"), Counts: to.outlet(countsOutput),
+			}
+			return k.build(s, src, out, cfg)
+		}, nil
+	})
+}
+
+// outputs checks where everything goes.
+func (g *aggregateFlags) outputs(fs *flagSet, k *kind, in input, args []string) (outlets, error) {
+	out := outlets{how: g.release(in), stdout: os.Stdout}
+	layout := func(f rows.Format) sink.Layout { return k.layout(f, g) }
+	var err error
+	if out.list, err = g.outputFlags.resolve(append(files.Paths(in.files), in.name), layout); err != nil {
+		return outlets{}, err
+	}
+	if out.how.streamed() {
+		if err := checkAppend(out.list); err != nil {
+			return outlets{}, err
+		}
+	}
+	taken := append(files.Paths(in.files), in.name, g.output, g.late, g.bad)
+	toMart, mart, err := g.martOutputs(taken)
+	if err != nil {
+		return outlets{}, err
+	}
+	name, err := g.jobName(fs, mart, k.name, cmp.Or(g.timeline, g.input))
+	if err != nil {
+		return outlets{}, err
+	}
+	if mart == nil {
+		return out, nil
+	}
+	if !k.mart {
+		return outlets{}, usagef("a mart for tidemark %s, want a file or -: this version's marts hold GMV only", k.name)
+	}
+	mart.info.Job, mart.info.Command = name, strings.Join(append([]string{k.name}, args...), " ")
+	out.list, out.mart = append(out.list, toMart...), mart
+	return out, nil
+}
+
+// checkReport checks what goes with --lateness_report.
+func (g *aggregateFlags) checkReport(fs *flagSet) error {
+	if !g.report {
+		return nil
+	}
+	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "drain", "job"} {
+		if fs.given(name) {
+			return usagef("--%s with --lateness_report, want one of them: the report runs no pipeline", name)
+		}
+	}
+	if g.format != "json" && g.format != "table" {
+		return usagef("--format %s with --lateness_report, want json or table", g.format)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package pipelines
+
+import (
+	"errors"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/connectors/files"
+	"tidemark/connectors/rows"
+	"tidemark/connectors/sink"
+	"tidemark/transforms/average"
+)
+
+func init() {
+	register.Function1x1(valueOf)
+}
+
+// Average says what a pipeline of averages reads, computes and writes.
+type Average struct {
+	Source
+	Outputs
+
+	// Config sets the windows. Watermarked is set as the source needs it.
+	Config average.Config
+}
+
+// Build adds the pipeline to s.
+func (a Average) Build(s beam.Scope) error {
+	if a.Counts.ID != "" {
+		return errors.New("pipelines.Average: counts by window are for GMV only")
+	}
+	in, bad, err := a.read(s)
+	if err != nil {
+		return err
+	}
+	cfg := a.Config
+	cfg.Watermarked = a.marked()
+	averages, late, err := average.TryPerKey(s, cfg, valueOf, in)
+	if err != nil {
+		return err
+	}
+	if o := a.Rows; o.ID != "" {
+		s := s.Scope("rows")
+		sink.Write(s, o.ID, rows.AverageLines(s, o.Format, averages))
+	}
+	a.writeLate(s, late)
+	if o := a.Bad; o.ID != "" {
+		s := s.Scope("bad")
+		sink.Write(s, o.ID, rows.BadLines(s, o.Format, bad))
+	}
+	return nil
+}
+
+func valueOf(r files.Record) average.Entry {
+	return average.Entry{Key: r.Key, Value: r.Value}
+}
