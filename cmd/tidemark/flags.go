@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -48,10 +49,36 @@ func (fs *flagSet) section(heading string, define func()) {
 			continue
 		}
 		fs.own = append(fs.own, n)
+		f := fs.Lookup(n)
+		f.Value = &once{Value: f.Value}
 		if first {
 			fs.group[n], first = heading, false
 		}
 	}
+}
+
+// once is a flag that can be set once only: of two values, one would be dropped
+// without a word.
+type once struct {
+	flag.Value
+	set bool
+}
+
+// Set implements flag.Value.
+func (o *once) Set(text string) error {
+	if o.set {
+		return errTwice
+	}
+	o.set = true
+	return o.Value.Set(text)
+}
+
+var errTwice = errors.New("the flag is given twice, want it once")
+
+// IsBoolFlag tells package flag which flags need no value.
+func (o *once) IsBoolFlag() bool {
+	b, ok := o.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
 }
 
 func (fs *flagSet) names() (names []string) {
@@ -67,13 +94,17 @@ func (fs *flagSet) parse(args []string) error {
 		return err
 	}
 	if err != nil {
-		return usagef("%w; see %s --help", err, fs.Name())
+		return usagef("%s; see %s --help", twoDashes.ReplaceAllString(err.Error(), "${1}--$2"), fs.Name())
 	}
 	if fs.NArg() > 0 {
 		return usagef("unexpected argument %q, want flags only; see %s --help", fs.Arg(0), fs.Name())
 	}
 	return nil
 }
+
+// twoDashes finds the names of flags in errors of package flag, which have one
+// dash there.
+var twoDashes = regexp.MustCompile(`(flag |argument: |defined: )-(\w)`)
 
 // given reports whether the flag was set on the command line.
 func (fs *flagSet) given(name string) (set bool) {

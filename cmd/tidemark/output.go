@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"tidemark/connectors/mart"
 	"tidemark/connectors/rows"
@@ -56,6 +57,9 @@ func (o *outputFlags) resolve(inputs []string, layout func(rows.Format) sink.Lay
 	for _, f := range []struct{ name, uri string }{{"output", o.output}, {"late_output", o.late}, {"bad_output", o.bad}} {
 		if _, ok := mart.ParsePath(f.uri); ok || f.uri == "" && f.name != "output" {
 			continue // see martOutputs
+		}
+		if strings.HasPrefix(strings.ToLower(f.uri), "sqlite:") {
+			return nil, usagef("--%s %s, want sqlite:PATH", f.name, f.uri)
 		}
 		t, err := sink.ParseTarget(f.uri)
 		if err == nil {

@@ -63,8 +63,8 @@ func TestTimelines(t *testing.T) {
 			}
 		})
 	}
-	if played < 9 {
-		t.Errorf("%d timelines, want 9", played)
+	if played < 11 {
+		t.Errorf("%d timelines, want 11", played)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestRefusedWindows(t *testing.T) {
 		{"too long", gmv + "--window 900000h", []string{"--window = 900000h0m0s, want at most 876600h0m0s"}},
 		{"no unit", gmv + "--window 5", []string{`"5"`, "-window", "tidemark gmv --help"}},
 		{"no duration", gmv + "--window hour", []string{`"hour"`, "-window", "tidemark gmv --help"}},
-		{"no value", gmv + "--window", []string{"needs an argument: -window", "tidemark gmv --help"}},
+		{"no value", gmv + "--window", []string{"needs an argument: --window", "tidemark gmv --help"}},
 
 		{"period above size", gmv + "--window 1m --every 1h", []string{"--every = 1h0m0s, want at most --window = 1m0s"}},
 		{"period of zero", gmv + "--window 1m --every 0s", []string{"--every = 0s, want a positive whole number of milliseconds"}},
@@ -187,6 +187,14 @@ func TestRefusedRest(t *testing.T) {
 		{"format", gmv + "--format xml", []string{`--format = "xml", want json, pipe or table`}},
 		{"a format for a file", gmv + "--format table", []string{"--format table with --output old.ndjson, want it for standard output"}},
 		{"no place for the currency", "gmv --window 1h --input in.ndjson --format pipe --currency_field c", []string{"--format pipe with --currency_field"}},
+		{"a flag twice", gmv + "--input in.ndjson", []string{`invalid value "in.ndjson" for flag --input: the flag is given twice, want it once`}},
+		{"a switch twice", gmv + "--stream --stream", []string{"flag stream: the flag is given twice, want it once"}},
+		{"mart without a path", "gmv --window 1h --input in.ndjson --output sqlite:", []string{"--output sqlite:, want sqlite:PATH"}},
+		{"mart by host", "gmv --window 1h --input in.ndjson --output sqlite://host/m.db", []string{"--output sqlite://host/m.db, want sqlite:PATH"}},
+		{"mart of averages", "average --window 1h --input in.ndjson --output sqlite:m.db", []string{"a mart for tidemark average, want a file or -"}},
+		{"pipe of averages", "average --window 1h --input in.ndjson --format pipe", []string{"--format pipe, want json or table"}},
+		{"no value field", "average --window 1h --input in.ndjson --value_field=''", []string{"--value_field is empty, want the name of a field"}},
+		{"money of averages", "average --window 1h --input in.ndjson --amount_field x", []string{"-amount_field", "tidemark average --help"}},
 		{"unknown flag", gmv + "--windows 1h", []string{"-windows", "tidemark gmv --help"}},
 		{"stray argument", gmv + "in.ndjson", []string{`unexpected argument "in.ndjson", want flags only`}},
 		{"stray dash", gmv + "-", []string{`unexpected argument "-", want flags only`}},
@@ -231,7 +239,7 @@ func TestRefusedRest(t *testing.T) {
 // TestNoCommand shows the commands, and then says what is wrong.
 func TestNoCommand(t *testing.T) {
 	r := tidemark(t, t.TempDir(), "")
-	if r.status != exitUsage || r.stdout != "" || r.lastLine() != "tidemark: no command, want one of gmv, reconcile" {
+	if r.status != exitUsage || r.stdout != "" || r.lastLine() != "tidemark: no command, want one of gmv, average, reconcile" {
 		t.Errorf("%+v", r)
 	}
 	if !strings.Contains(r.stderr, "usage: tidemark COMMAND [flags]") {

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,7 +111,10 @@ func TestGzipDamaged(t *testing.T) {
 	}{
 		"not compressed":  {[]byte(text), 0, "gzip: invalid header"},
 		"a wrong sum":     {flipped, 3, "gzip: invalid checksum"},
-		"text behind it":  {append(bytes.Clone(whole), text...), 3, "gzip: invalid header"},
+		"text behind it":  {append(bytes.Clone(whole), text...), 3, "what follows is not gzip data"},
+		"a byte behind":   {append(bytes.Clone(whole), 'x'), 3, "what follows is not gzip data"},
+		"zeros behind it": {append(bytes.Clone(whole), make([]byte, 700)...), 3, ""},
+		"zeros between":   {slices.Concat(whole, make([]byte, 5), whole), 6, ""},
 		"nothing at all":  {nil, 0, "cut short"},
 		"an empty member": {zip(t, ""), 0, ""},
 	} {

@@ -40,10 +40,8 @@ func (u *unzip) Read(b []byte) (n int, err error) {
 			return 0, wrapUnzip(err)
 		}
 	case u.over:
-		if err := u.gz.Reset(u.from); err == io.EOF {
-			return 0, io.EOF
-		} else if err != nil {
-			return 0, wrapUnzip(err)
+		if err := u.nextMember(); err != nil {
+			return 0, err
 		}
 	}
 	// Left alone, a gzip.Reader waits for the next member with the end of the
@@ -57,7 +55,33 @@ func (u *unzip) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// nextMember goes on to the next member, or returns io.EOF. Zeros behind the last
+// one are padding, as of tapes.
+func (u *unzip) nextMember() error {
+	for {
+		b, err := u.from.ReadByte()
+		if err != nil {
+			return err // of the file, or io.EOF
+		}
+		if b == 0 {
+			continue
+		}
+		if err := u.from.UnreadByte(); err != nil {
+			return err
+		}
+		if magic, err := u.from.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+			return &unzipError{errBehind}
+		}
+		return wrapUnzip(u.gz.Reset(u.from))
+	}
+}
+
+var errBehind = errors.New("what follows is not gzip data")
+
 func wrapUnzip(err error) error {
+	if err == nil {
+		return nil
+	}
 	if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
 		return err
 	}

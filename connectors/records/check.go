@@ -59,6 +59,8 @@ func reason(raw []byte) error {
 		return errors.New("empty record, want a JSON object")
 	case bytes.HasPrefix(raw, []byte("\ufeff")):
 		return errors.New("starts with a byte order mark, want a JSON object")
+	case bytes.HasPrefix(raw, []byte("\x1f\x8b")):
+		return errors.New("gzip data, want text: decompress it first, or name the file .gz")
 	case !utf8.Valid(raw):
 		return fmt.Errorf("invalid UTF-8 at byte offset %d", invalidUTF8(raw))
 	case tooDeep(raw):
