@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"tidemark/connectors/mart"
 )
 
@@ -29,6 +31,11 @@ func fill(t *testing.T, path, job string, bad int64, lines ...string) {
 	}
 	run, err := m.Begin(mart.RunInfo{Job: job, Command: "gmv"})
 	if err == nil {
+		sum := mart.Summary{Bad: bad}
+		for _, l := range lines {
+			c := gjson.GetMany(l, "assigned", "added", "late")
+			sum.Assigned, sum.Added, sum.Late = sum.Assigned+c[0].Int(), sum.Added+c[1].Int(), sum.Late+c[2].Int()
+		}
 		err = run.Replace(map[mart.Kind]mart.Lines{mart.Counts: func(emit func([]byte) error) error {
 			for _, l := range lines {
 				if err := emit([]byte(l)); err != nil {
@@ -36,7 +43,7 @@ func fill(t *testing.T, path, job string, bad int64, lines ...string) {
 				}
 			}
 			return nil
-		}}, mart.Summary{Bad: bad})
+		}}, sum)
 	}
 	if err != nil {
 		t.Fatal(err)
