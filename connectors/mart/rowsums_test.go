@@ -198,9 +198,26 @@ func TestAllJobsExact(t *testing.T) {
 	}
 	const highest, lowest = math.MaxInt64, math.MinInt64
 	for _, sums := range [][]int64{
-		{highest}, {lowest}, {highest, 1}, {lowest, -1}, {highest, 1, -1}, {lowest, -1, 1}, {highest, lowest}, {highest, highest}, {lowest, lowest},
-		{highest, highest, lowest, lowest}, {1e9, -1}, {-1e9, 1}, {999_999_999, 1}, {-999_999_999, -1}, {0}, {-1}, {9e18, 1e18}, {-9e18, -1e18},
-		{highest - 854_775_807, 854_775_807, 1}, {lowest + 854_775_808, -854_775_808, -1},
+		{highest},
+		{lowest},
+		{highest, 1},
+		{lowest, -1},
+		{highest, 1, -1},
+		{lowest, -1, 1},
+		{highest, lowest},
+		{highest, highest},
+		{lowest, lowest},
+		{highest, highest, lowest, lowest},
+		{1e9, -1},
+		{-1e9, 1},
+		{999_999_999, 1},
+		{-999_999_999, -1},
+		{0},
+		{-1},
+		{9e18, 1e18},
+		{-9e18, -1e18},
+		{highest - 854_775_807, 854_775_807, 1},
+		{lowest + 854_775_808, -854_775_808, -1},
 	} {
 		check(t, sums)
 	}
