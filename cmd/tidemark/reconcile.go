@@ -15,9 +15,15 @@ import (
 )
 
 const reconcileUsage = `Checks in a mart that nothing was lost: that assigned = added + late holds for
-every window, in counts and in money. Prints a row for each window of each job,
-one for each currency of a job that has any, and one for the job.
-Exit status 1 if it does not hold anywhere, after all rows are printed.
+every window, in counts and in money; that its rows and overflows come to what
+was added, if the run that has written last is done and rows go to the mart; and
+that all windows come to what that run has counted, if it has replaced the job.
+Prints a row for each window of each job, one for each currency of a job that has
+any, and one for the job.
+Exit status 1 if it does not hold anywhere, after all rows are printed. A newest
+run that is running, crashed, failed or interrupted is noted on standard error.
+A stream from a pipe does not remove rows of earlier runs of its job: where it
+has counted a window anew, rows of both are there, and do not come to its counts.
 
 usage: tidemark reconcile --mart sqlite:PATH [--job NAME]`
 
@@ -60,12 +66,15 @@ func runReconcile(ctx context.Context, args []string) error {
 		return usageError{err}
 	}
 	out := bufio.NewWriter(os.Stdout)
-	faults, err := reconcile(ctx, m, r.job, out)
+	faults, notes, err := reconcile(ctx, m, r.job, out)
 	if errors.Is(err, mart.ErrNoJob) {
 		err = usagef("--job: %w", err)
 	}
 	if err := errors.Join(err, out.Flush(), m.Close()); err != nil {
 		return err
+	}
+	for _, n := range notes {
+		fmt.Fprintf(os.Stderr, "tidemark: %s\n", n)
 	}
 	switch n := len(faults); n {
 	case 0:
@@ -96,8 +105,8 @@ type balanceRow struct {
 }
 
 // reconcile prints the rows of a job, or of all where job is "", and returns what
-// is wrong with them.
-func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer) (faults []error, err error) {
+// is wrong with them, and which newest runs have not ended well.
+func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer) (faults []error, notes []string, err error) {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	ofJob := 0 // the first fault of the job
@@ -127,8 +136,11 @@ func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer)
 		}
 		if b.OfJob {
 			ofJob = len(faults)
+			if n := b.Note(); n != "" {
+				notes = append(notes, n)
+			}
 		}
 		return enc.Encode(row)
 	})
-	return faults, err
+	return faults, notes, err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"tidemark/connectors/mart"
 )
 
@@ -29,6 +31,11 @@ func fill(t *testing.T, path, job string, bad int64, lines ...string) {
 	}
 	run, err := m.Begin(mart.RunInfo{Job: job, Command: "gmv"})
 	if err == nil {
+		sum := mart.Summary{Bad: bad}
+		for _, l := range lines {
+			c := gjson.GetMany(l, "assigned", "added", "late")
+			sum.Assigned, sum.Added, sum.Late = sum.Assigned+c[0].Int(), sum.Added+c[1].Int(), sum.Late+c[2].Int()
+		}
 		err = run.Replace(map[mart.Kind]mart.Lines{mart.Counts: func(emit func([]byte) error) error {
 			for _, l := range lines {
 				if err := emit([]byte(l)); err != nil {
@@ -36,7 +43,7 @@ func fill(t *testing.T, path, job string, bad int64, lines ...string) {
 				}
 			}
 			return nil
-		}}, mart.Summary{Bad: bad})
+		}}, sum)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -163,6 +170,45 @@ func TestReconcileFails(t *testing.T) {
 	live := tidemark(t, dir, "", "reconcile", "--mart", "sqlite:mart.db", "--job", "live")
 	if live.status != exitFailed || !strings.HasSuffix(live.stderr, "assigned=2 is not added=1 + late=0; "+unended+"\n") {
 		t.Errorf("while a stream runs: %+v", live)
+	}
+}
+
+// TestReconcileRows has rows that are not there any more, and a newest run that
+// has failed.
+func TestReconcileRows(t *testing.T) {
+	dir := t.TempDir()
+	m, err := mart.Open(filepath.Join(dir, "mart.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := func(line string) mart.Lines { return func(emit func([]byte) error) error { return emit([]byte(line)) } }
+	const row = `{"key":"a","window_start":"2024-06-01T08:00:00Z","window_end":"2024-06-01T09:00:00Z","pane":"ON_TIME","revision":0,` +
+		`"sum":2,"previous_sum":null,"count":1,"previous_count":null,"max_event_time":"2024-06-01T08:00:00Z"}`
+	for _, job := range []string{"good", "wrong"} {
+		run, err := m.Begin(mart.RunInfo{Job: job, Command: "gmv"})
+		if err == nil {
+			all := map[mart.Kind]mart.Lines{mart.Rows: lines(row), mart.Counts: lines(strings.ReplaceAll(countsOf(8, "", 1, 1, 0, 0), `"1"`, `"2"`))}
+			if job == "wrong" {
+				all[mart.Rows] = func(func([]byte) error) error { return nil }
+			}
+			err = run.Replace(all, mart.Summary{Assigned: 1, Added: 1})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := m.Begin(mart.RunInfo{Job: "good", Command: "gmv"})
+	if err := errors.Join(err, run.Finish(mart.Failed, mart.Summary{}), m.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const note = "tidemark: job \"good\": its newest run, 3, is failed\n"
+	if r := tidemark(t, dir, "", "reconcile", "--mart", "sqlite:mart.db", "--job", "good"); r.status != exitOK || r.stderr != note {
+		t.Errorf("%+v, want status 0 and %s", r, note)
+	}
+	r := tidemark(t, dir, "", "reconcile", "--mart", "sqlite:mart.db")
+	const fault = `tidemark: the conservation law does not hold: job "wrong", window 2024-06-01T08:00:00Z to 2024-06-01T09:00:00Z: added=1, and the rows have count=0` + "\n"
+	if r.status != exitFailed || r.stderr != note+fault || strings.Count(r.stdout, "\n") != 4 {
+		t.Errorf("%+v, want status 1, 4 rows and\n%s%s", r, note, fault)
 	}
 }
 

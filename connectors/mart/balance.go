@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/big"
 	"slices"
-	"strings"
 
 	"tidemark/connectors/records"
 	"tidemark/windowfns"
@@ -26,21 +27,64 @@ type Balance struct {
 	// they are never added together.
 	AssignedSum, AddedSum, CorrectedSum, LateSum *big.Int
 
+	// What the rows of GMV and the overflows of a window come to, each key once.
+	// Nil in totals, and where they need not be what was added: the rows are not
+	// in the mart, or the run that has written last has not ended well.
+	RowsCount *int64
+	RowsSum   *big.Int
+
 	OfJob bool   // this is the last row of the job
 	Bad   *int64 // bad records, in the last row of the job; nil where not known
+
+	// In the last row of the job: what the windows have to come to, or nil if the
+	// run that has written last has not replaced those of older ones; and the
+	// newest run, with its status.
+	Total  *RunTotal
+	Run    int64
+	Status string
+}
+
+// RunTotal is what a run has counted over all windows.
+type RunTotal struct{ Run, Assigned, Added, Late int64 }
+
+// Note says that the newest run of the job has not ended, or not well; else it is
+// empty.
+func (b *Balance) Note() string {
+	switch b.Status {
+	case running, crashed, Failed, Interrupted:
+		return fmt.Sprintf("job %q: its newest run, %d, is %s", b.Job, b.Run, b.Status)
+	}
+	return ""
 }
 
 // Check returns an error that names the job and the window if the conservation
-// law, assigned = added + late, does not hold in counts or in money.
+// law, assigned = added + late, does not hold in counts or in money, if the rows
+// do not come to what was added, or the windows to what their run has counted.
 func (b *Balance) Check() error {
 	if b.Assigned != b.Added+b.Late {
 		return fmt.Errorf("%s: assigned=%d is not added=%d + late=%d", b.subject(), b.Assigned, b.Added, b.Late)
+	}
+	if t := b.Total; t != nil {
+		for _, c := range []struct {
+			name         string
+			windows, run int64
+		}{{"assigned", b.Assigned, t.Assigned}, {"added", b.Added, t.Added}, {"late", b.Late, t.Late}} {
+			if c.windows != c.run {
+				return fmt.Errorf("%s: %s=%d is not the %[2]s=%[4]d of run %[5]d", b.subject(), c.name, c.windows, c.run, t.Run)
+			}
+		}
 	}
 	if b.AssignedSum == nil {
 		return nil
 	}
 	if sum := new(big.Int).Add(b.AddedSum, b.LateSum); sum.Cmp(b.AssignedSum) != 0 {
 		return fmt.Errorf("%s: assigned_sum=%v is not added_sum=%v + late_sum=%v", b.subject(), b.AssignedSum, b.AddedSum, b.LateSum)
+	}
+	if b.RowsCount != nil && *b.RowsCount != b.Added {
+		return fmt.Errorf("%s: added=%d, and the rows have count=%d", b.subject(), b.Added, *b.RowsCount)
+	}
+	if b.RowsSum != nil && b.RowsSum.Cmp(b.AddedSum) != 0 {
+		return fmt.Errorf("%s: added_sum=%v, and the rows have sum=%v", b.subject(), b.AddedSum, b.RowsSum)
 	}
 	return nil
 }
@@ -123,73 +167,119 @@ func jobsOf(tx *sql.Tx, job string) (jobs []string, err error) {
 	return jobs, rows.Err()
 }
 
-func balancesOf(tx *sql.Tx, job string, emit func(*Balance) error) error {
-	var hasCurrencies bool
-	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM window_counts WHERE job = ? AND currency <> '')", job).Scan(&hasCurrencies); err != nil {
+func balancesOf(tx *sql.Tx, job string, emit func(*Balance) error) (err error) {
+	a := &accountant{job: job, emit: emit, all: total(job, nil), byCurrency: map[string]*Balance{}}
+	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM window_counts WHERE job = ? AND currency <> '')", job).Scan(&a.hasCurrencies); err != nil {
 		return err
 	}
-	all, totals := total(job, nil), []*Balance(nil)
-	byCurrency := map[string]*Balance{}
-	rows, err := tx.Query("SELECT window_start_ms, window_end_ms, currency, "+names("", countsTable.content)+
-		" FROM window_counts WHERE job = ? ORDER BY window_end_ms, window_start_ms, currency", job)
+	h, err := historyOf(tx, job)
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // nothing was written
-	for rows.Next() {
-		b, currency, err := scanBalance(rows)
-		if err != nil {
+	if h.rows {
+		if a.rows, err = rowSumsOf(tx, job, h); err != nil {
 			return err
 		}
-		b.Job = job
-		if hasCurrencies {
-			b.Currency = &currency
-			if byCurrency[currency] == nil {
-				byCurrency[currency] = total(job, &currency)
-				totals = append(totals, byCurrency[currency])
-			}
-			byCurrency[currency].add(b)
-		}
-		all.add(b)
-		if err := emit(b); err != nil {
-			return err
-		}
+		defer a.rows.rows.Close() //nolint:errcheck // nothing was written
 	}
-	if err := rows.Err(); err != nil {
+	if err := a.windows(tx, h); err != nil {
 		return err
 	}
-	slices.SortFunc(totals, func(a, b *Balance) int { return strings.Compare(*a.Currency, *b.Currency) })
-	for _, b := range totals {
-		if err := emit(b); err != nil {
+	for _, currency := range slices.Sorted(maps.Keys(a.byCurrency)) {
+		if err := emit(a.byCurrency[currency]); err != nil {
 			return err
 		}
 	}
-	if hasCurrencies {
+	all := a.all
+	if a.hasCurrencies {
 		all.AssignedSum, all.AddedSum, all.CorrectedSum, all.LateSum = nil, nil, nil, nil
 	}
-	all.OfJob = true
+	all.OfJob, all.Total, all.Run, all.Status = true, h.total, h.newest, h.status
 	if all.Bad, err = badOf(tx, job); err != nil {
 		return err
 	}
 	return emit(all)
 }
 
+// accountant makes the balances of a job.
+type accountant struct {
+	job           string
+	emit          func(*Balance) error
+	hasCurrencies bool
+	rows          *rowSums // nil where the rows are not checked
+	all           *Balance
+	byCurrency    map[string]*Balance
+}
+
+// windows emits the balances of all windows, and adds them up.
+func (a *accountant) windows(tx *sql.Tx, h history) error {
+	rows, err := tx.Query("SELECT window_start_ms, window_end_ms, currency, "+sound+", "+names("", countsTable.content)+
+		" FROM window_counts WHERE job = ?1 ORDER BY window_end_ms, window_start_ms, currency", a.job, h.whole)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // nothing was written
+	for rows.Next() {
+		b, currency, isSound, err := scanBalance(rows)
+		if err != nil {
+			return err
+		}
+		b.Job = a.job
+		if a.rows != nil {
+			k := countsKey{b.Window.EndMs, b.Window.StartMs, currency}
+			if err := a.rows.before(k, a.uncounted); err != nil {
+				return err
+			}
+			if s := a.rows.take(k); isSound {
+				b.RowsCount, b.RowsSum = &s.count, &s.sum
+			}
+		}
+		if a.hasCurrencies {
+			b.Currency = &currency
+			if a.byCurrency[currency] == nil {
+				a.byCurrency[currency] = total(a.job, &currency)
+			}
+			a.byCurrency[currency].add(b)
+		}
+		a.all.add(b)
+		if err := a.emit(b); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil || a.rows == nil {
+		return err
+	}
+	return a.rows.before(countsKey{endMs: math.MaxInt64, startMs: math.MaxInt64}, a.uncounted)
+}
+
+// uncounted emits the balance of a window that has rows, and no counts.
+func (a *accountant) uncounted(k countsKey, s *rowSum) error {
+	var currency *string
+	if a.hasCurrencies || k.currency != "" {
+		currency = &k.currency
+	}
+	b := total(a.job, currency)
+	b.Window = &windowfns.Window{StartMs: k.startMs, EndMs: k.endMs}
+	b.RowsCount, b.RowsSum = &s.count, &s.sum
+	return a.emit(b)
+}
+
 // scanBalance reads a row of window_counts.
-func scanBalance(rows *sql.Rows) (b *Balance, currency string, err error) {
+func scanBalance(rows *sql.Rows) (b *Balance, currency string, isSound bool, err error) {
 	var w windowfns.Window
 	var c counts
 	var sums [counted]any
-	if err := rows.Scan(c.targets(&sums, &w.StartMs, &w.EndMs, &currency)...); err != nil {
-		return nil, "", err
+	if err := rows.Scan(c.targets(&sums, &w.StartMs, &w.EndMs, &currency, &isSound)...); err != nil {
+		return nil, "", false, err
 	}
 	if err := c.setSums(&sums); err != nil {
-		return nil, "", err
+		return nil, "", false, err
 	}
 	return &Balance{
 		Window:   &w,
 		Assigned: c.n[assigned], Added: c.n[added], Corrected: c.n[corrected], Late: c.n[late],
 		AssignedSum: &c.sum[assigned], AddedSum: &c.sum[added], CorrectedSum: &c.sum[corrected], LateSum: &c.sum[late],
-	}, currency, nil
+	}, currency, isSound, nil
 }
 
 // badOf returns how many records were bad in the newest run of a job, or nil if

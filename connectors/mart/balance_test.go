@@ -41,10 +41,10 @@ func balances(t *testing.T, m *Mart, job string) (out, faults []string) {
 
 func TestBalances(t *testing.T) {
 	m := newMart(t)
-	ok(t, begin(t, m, "plain").Replace(map[Kind]Lines{Counts: of(countsLine("", 9, 1, 0, 0), countsLine("", 8, 2, 1, 1))}, Summary{Bad: 3}))
+	ok(t, begin(t, m, "plain").Replace(map[Kind]Lines{Counts: of(countsLine("", 9, 1, 0, 0), countsLine("", 8, 2, 1, 1))}, Summary{Bad: 3, Assigned: 4, Added: 3, Late: 1}))
 	ok(t, begin(t, m, "money").Replace(map[Kind]Lines{
 		Counts: of(countsLine("USD", 8, 1, 0, 1), countsLine("EUR", 9, 3, 0, 0), countsLine("EUR", 8, 1, 1, 0)),
-	}, Summary{}))
+	}, Summary{Assigned: 6, Added: 5, Late: 1}))
 	begin(t, m, "empty")
 	plain := []string{
 		"plain 08 - 3=2(1)+1 30=20(10)+10",

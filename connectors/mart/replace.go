@@ -37,6 +37,9 @@ func (r *Run) Replace(all map[Kind]Lines, sum Summary) error {
 		}
 		for kind := range kinds {
 			if lines := all[kind]; lines != nil {
+				if err := r.writes(kind); err != nil {
+					return err
+				}
 				if err := r.replace(kind, lines); err != nil {
 					return err
 				}

@@ -70,6 +70,7 @@ type Run struct {
 	job   string
 	id    int64
 	ended atomic.Bool
+	wrote [kinds]atomic.Bool // the table of runs says so
 }
 
 // Begin begins a run: it takes the next number of the mart, and calls runs of the
@@ -113,12 +114,27 @@ func (r *Run) Insert(kind Kind, lines Lines) error {
 	if err := kind.check(); err != nil {
 		return fmt.Errorf("mart %q: %w", r.mart.path, err)
 	}
-	return r.transact(func() error {
+	err := r.transact(func() error {
 		if late, err := r.isSuperseded(); err != nil || late {
 			return cmp.Or(err, r.superseded())
 		}
+		if !r.wrote[kind].Load() {
+			if err := r.writes(kind); err != nil {
+				return err
+			}
+		}
 		return r.add(kind, lines, func(t *table) string { return t.name })
 	})
+	if err == nil {
+		r.wrote[kind].Store(true)
+	}
+	return err
+}
+
+// writes notes that lines of a kind are for the mart, if there are any.
+func (r *Run) writes(kind Kind) error {
+	column := [kinds]string{"wrote_rows", "wrote_late", "wrote_bad", "wrote_counts"}[kind]
+	return r.mart.exec("UPDATE runs SET "+column+" = 1 WHERE run = ?", r.id)
 }
 
 // Finish ends the run, with the status [Done], [Interrupted] or [Failed]. Rows

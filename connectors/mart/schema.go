@@ -154,6 +154,10 @@ const createRuns = `CREATE TABLE runs (
   command TEXT NOT NULL,
   status TEXT NOT NULL,
   replaced INTEGER NOT NULL DEFAULT 0,
+  wrote_rows INTEGER NOT NULL DEFAULT 0,
+  wrote_late INTEGER NOT NULL DEFAULT 0,
+  wrote_bad INTEGER NOT NULL DEFAULT 0,
+  wrote_counts INTEGER NOT NULL DEFAULT 0,
   started_ms INTEGER NOT NULL,
   ended_ms INTEGER,
   read INTEGER,
@@ -165,12 +169,28 @@ const createRuns = `CREATE TABLE runs (
   overflowed INTEGER
 ) STRICT`
 
-// createViews makes the views.
+// createViews makes the views. In gmv_all_jobs sums can need more than 64 bits:
+// they are added up in thousand millions (hi) and the rest (lo), which in the end
+// is less than one of them and has the sign of hi.
 func createViews() []string {
 	return []string{
 		`CREATE VIEW gmv_all_jobs AS
-SELECT key, currency, window_start_ms, window_end_ms, sum(sum) AS sum, sum(count) AS count, count(*) AS jobs
-FROM gmv GROUP BY window_end_ms, window_start_ms, key, currency`,
+WITH added AS (
+  SELECT key, currency, window_start_ms, window_end_ms,
+    sum(sum / 1000000000) AS hi, sum(sum % 1000000000) AS lo, sum(count) AS count, count(*) AS jobs
+  FROM gmv GROUP BY window_end_ms, window_start_ms, key, currency
+), carried AS (
+  SELECT key, currency, window_start_ms, window_end_ms, hi + lo / 1000000000 AS hi, lo % 1000000000 AS lo, count, jobs FROM added
+), signed AS (
+  SELECT *, CASE WHEN hi > 0 AND lo < 0 THEN -1 WHEN hi < 0 AND lo > 0 THEN 1 ELSE 0 END AS borrow FROM carried
+), parts AS (
+  SELECT key, currency, window_start_ms, window_end_ms, hi + borrow AS hi, lo - borrow * 1000000000 AS lo, count, jobs FROM signed
+)
+SELECT key, currency, window_start_ms, window_end_ms,
+  CASE WHEN (hi, lo) BETWEEN (-9223372036, -854775808) AND (9223372036, 854775807) THEN hi * 1000000000 + lo
+    ELSE printf('%d%09d', hi, abs(lo)) END AS sum,
+  count, jobs
+FROM parts`,
 
 		`CREATE VIEW gmv_readable AS
 SELECT job, key, currency, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `,
