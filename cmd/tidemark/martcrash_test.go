@@ -77,7 +77,7 @@ func TestMartLocked(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := newCommand(t, dir, append(load, "--input", "fifo.ndjson")...)
+	cmd := newCommand(t, dir, strings.Fields(strings.Replace(strings.Join(load, " "), "in.ndjson", "fifo.ndjson", 1))...)
 	got := finish(t, cmd, func() {
 		in, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits for the reader
 		if err == nil {

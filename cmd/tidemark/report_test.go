@@ -32,7 +32,7 @@ func TestLatenessReport(t *testing.T) {
 			t.Errorf("%s: got %+v\nwant %+v", more, got, want)
 		}
 	}
-	if got := tidemark(t, dir, in, append(strings.Fields(args), "--input", "-")...); got != want {
+	if got := tidemark(t, dir, in, strings.Fields(strings.Replace(args, "in.ndjson", "-", 1))...); got != want {
 		t.Errorf("standard input: got %+v\nwant %+v", got, want)
 	}
 	got := tidemark(t, dir, "", strings.Fields(args+" --format table")...)
