@@ -59,7 +59,7 @@ func TestLatenessReport(t *testing.T) {
 	if got := tidemark(t, dir, "", strings.Fields(args)...); got.status != exitBad || got.stdout != want.stdout || got.stderr != "read=9 bad=2 assigned=7\n" {
 		t.Errorf("with bad records: %+v", got)
 	}
-	if got := tidemark(t, dir, "", strings.Fields(args+" --input in.csv --every 20m")...); got.stdout != `{"allowed_lateness":"0s","late":0,"assigned":6}`+"\n" {
+	if got := tidemark(t, dir, "", strings.Fields(strings.Replace(args, "in.ndjson", "in.csv", 1)+" --every 20m")...); got.stdout != `{"allowed_lateness":"0s","late":0,"assigned":6}`+"\n" {
 		t.Errorf("a table: %+v", got)
 	}
 	for _, flag := range []string{"--timeline x", "--output x.ndjson", "--late_output x.ndjson", "--bad_output x.ndjson", "--allowed_lateness 1s", "--drain", "--format pipe", "--job x"} {
