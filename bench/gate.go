@@ -38,6 +38,7 @@ func minorOfTick(t tick) int64         { return t.N }
 // ticksFn emits a few unmarked elements a window, and moves the watermark on by
 // some windows with each bundle. It notes when each step began.
 type ticksFn struct {
+	rangeFn
 	Windows   int64
 	PerWindow int64
 	PerStep   int64 // windows
@@ -64,23 +65,9 @@ func (f *ticksFn) CreateInitialRestriction([]byte) offsetrange.Restriction {
 	return offsetrange.Restriction{Start: 0, End: f.Windows}
 }
 
-func (f *ticksFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
-	return []offsetrange.Restriction{r}
-}
-
-func (f *ticksFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
-
-func (f *ticksFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
-	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
-}
-
 func (f *ticksFn) InitialWatermarkEstimatorState(beam.EventTime, offsetrange.Restriction, []byte) int64 {
 	return startMs
 }
-
-func (f *ticksFn) CreateWatermarkEstimator(ms int64) *watermark { return &watermark{ms} }
-
-func (f *ticksFn) WatermarkEstimatorState(w *watermark) int64 { return w.ms }
 
 func (f *ticksFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte, emit func(beam.EventTime, tick)) sdf.ProcessContinuation {
 	i := rt.GetRestriction().(offsetrange.Restriction).Start

@@ -34,10 +34,34 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[order]())
 }
 
+// rangeFn is what the generated sources have in common: positions in a row, and a
+// watermark that is set by hand.
+type rangeFn struct{}
+
+// SplitRestriction leaves a source whole.
+func (rangeFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
+	return []offsetrange.Restriction{r}
+}
+
+// RestrictionSize is a number of positions.
+func (rangeFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
+
+// CreateTracker tracks positions.
+func (rangeFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
+	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
+}
+
+// CreateWatermarkEstimator goes on where the last bundle was.
+func (rangeFn) CreateWatermarkEstimator(ms int64) *watermark { return &watermark{ms} }
+
+// WatermarkEstimatorState is the watermark, in ms.
+func (rangeFn) WatermarkEstimatorState(w *watermark) int64 { return w.ms }
+
 // ordersFn generates orders in memory, StepMs apart, DisorderMs out of order at
 // the most, dealt over the companies. It checkpoints itself every Chunk orders
 // and hands on its watermark with each.
 type ordersFn struct {
+	rangeFn
 	Orders     int64
 	Companies  int64
 	StepMs     int64
@@ -58,16 +82,6 @@ func (f *ordersFn) CreateInitialRestriction([]byte) offsetrange.Restriction {
 	return offsetrange.Restriction{Start: 0, End: f.Orders}
 }
 
-func (f *ordersFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
-	return []offsetrange.Restriction{r}
-}
-
-func (f *ordersFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
-
-func (f *ordersFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
-	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
-}
-
 // watermark is set by hand.
 type watermark struct{ ms int64 }
 
@@ -76,10 +90,6 @@ func (w *watermark) CurrentWatermark() time.Time { return time.UnixMilli(w.ms) }
 func (f *ordersFn) InitialWatermarkEstimatorState(beam.EventTime, offsetrange.Restriction, []byte) int64 {
 	return startMs - f.DisorderMs
 }
-
-func (f *ordersFn) CreateWatermarkEstimator(ms int64) *watermark { return &watermark{ms} }
-
-func (f *ordersFn) WatermarkEstimatorState(w *watermark) int64 { return w.ms }
 
 func (f *ordersFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte, emit emitOrder) sdf.ProcessContinuation {
 	i := rt.GetRestriction().(offsetrange.Restriction).Start

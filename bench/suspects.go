@@ -32,6 +32,7 @@ const suspectStepMs = 60_000
 // Position 0 has no element: a runner has no watermark of a source that has not
 // checkpointed itself, and would be in time for all of the first bundle.
 type suspectsFn struct {
+	rangeFn
 	Suspects int64
 	Chunk    int64
 	Near     int64
@@ -43,23 +44,9 @@ func (f *suspectsFn) CreateInitialRestriction([]byte) offsetrange.Restriction {
 	return offsetrange.Restriction{Start: 0, End: f.Suspects + 1}
 }
 
-func (f *suspectsFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
-	return []offsetrange.Restriction{r}
-}
-
-func (f *suspectsFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
-
-func (f *suspectsFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
-	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
-}
-
 func (f *suspectsFn) InitialWatermarkEstimatorState(beam.EventTime, offsetrange.Restriction, []byte) int64 {
 	return startMs
 }
-
-func (f *suspectsFn) CreateWatermarkEstimator(ms int64) *watermark { return &watermark{ms} }
-
-func (f *suspectsFn) WatermarkEstimatorState(w *watermark) int64 { return w.ms }
 
 func (f *suspectsFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte, emit emitOrder) sdf.ProcessContinuation {
 	i := rt.GetRestriction().(offsetrange.Restriction).Start
