@@ -27,15 +27,13 @@ import (
 // appendVerdicts appends a group of verdicts, each made by [appendVerdict].
 func appendVerdicts(b []byte, nonce uint64, w windowfns.Window, late bool, group []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, nonce)
-	b = binary.AppendVarint(b, w.StartMs)
-	b = binary.AppendVarint(b, w.EndMs)
+	b = appendWindow(b, w)
 	if late {
 		b = append(b, 1)
 	} else {
 		b = append(b, 0)
 	}
-	b = binary.AppendUvarint(b, uint64(len(group)))
-	return append(b, group...)
+	return AppendPrefixed(b, group)
 }
 
 func appendVerdict(b []byte, it *Item, late bool) []byte {
@@ -46,8 +44,7 @@ func appendVerdict(b []byte, it *Item, late bool) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(it.Windows))
 	b = binary.AppendVarint(b, it.TimeMs)
-	b = binary.AppendUvarint(b, uint64(len(it.Raw)))
-	return append(b, it.Raw...)
+	return AppendPrefixed(b, it.Raw)
 }
 
 // open is an element some of whose windows are not judged yet.
@@ -71,7 +68,7 @@ func (c collector) add(b, records []byte, oldest int64) ([]byte, int64, error) {
 	r := NewReader(b)
 	for !r.Done() {
 		nonce := r.Bytes(8)
-		w := windowfns.Window{StartMs: r.Varint(), EndMs: r.Varint()}
+		w := r.window()
 		late := r.Byte() == 1
 		group := NewReader(r.Prefixed())
 		if r.Err() != nil {
@@ -134,11 +131,9 @@ func (c collector) encode() (b []byte) {
 		b = binary.AppendVarint(b, e.timeMs)
 		b = binary.AppendUvarint(b, uint64(len(e.missed)))
 		for _, w := range e.missed {
-			b = binary.AppendVarint(b, w.StartMs)
-			b = binary.AppendVarint(b, w.EndMs)
+			b = appendWindow(b, w)
 		}
-		b = binary.AppendUvarint(b, uint64(len(e.raw)))
-		b = append(b, e.raw...)
+		b = AppendPrefixed(b, e.raw)
 	}
 	return b
 }
@@ -157,7 +152,7 @@ func readCollector(b []byte) (collector, error) {
 			if r.Err() != nil {
 				break
 			}
-			e.missed = append(e.missed, windowfns.Window{StartMs: r.Varint(), EndMs: r.Varint()})
+			e.missed = append(e.missed, r.window())
 		}
 		e.raw = r.Prefixed()
 		c[id] = e

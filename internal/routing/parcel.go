@@ -19,9 +19,7 @@ type parcels map[int64][]byte
 
 // add puts a batch into the parcel of deadlineMs.
 func (p parcels) add(deadlineMs, shard int64, batch []byte) {
-	b := binary.AppendVarint(p[deadlineMs], shard)
-	b = binary.AppendUvarint(b, uint64(len(batch)))
-	p[deadlineMs] = append(b, batch...)
+	p[deadlineMs] = AppendPrefixed(binary.AppendVarint(p[deadlineMs], shard), batch)
 }
 
 // emit sends the parcels on, each stamped with the last millisecond before its

@@ -46,8 +46,7 @@ type Item struct {
 }
 
 func appendHeader(b []byte, w windowfns.Window, nonce uint64) []byte {
-	b = binary.AppendVarint(b, w.StartMs)
-	b = binary.AppendVarint(b, w.EndMs)
+	b = appendWindow(b, w)
 	return binary.LittleEndian.AppendUint64(b, nonce)
 }
 
@@ -73,11 +72,9 @@ func appendItem(b []byte, it *Item) []byte {
 		b = binary.AppendUvarint(b, uint64(it.Probes))
 		b = binary.AppendUvarint(b, uint64(it.Windows))
 	}
-	b = binary.AppendUvarint(b, uint64(len(it.Body)))
-	b = append(b, it.Body...)
+	b = AppendPrefixed(b, it.Body)
 	if flags&flagRaw != 0 {
-		b = binary.AppendUvarint(b, uint64(len(it.Raw)))
-		b = append(b, it.Raw...)
+		b = AppendPrefixed(b, it.Raw)
 	}
 	return b
 }
@@ -92,7 +89,7 @@ type Batch struct {
 // ReadBatch reads the header of a batch and leaves its items to [Batch.Next].
 func ReadBatch(b []byte) (Batch, error) {
 	r := Reader{b: b}
-	w := windowfns.Window{StartMs: r.Varint(), EndMs: r.Varint()}
+	w := r.window()
 	n := r.Bytes(8)
 	if r.err != nil {
 		return Batch{}, r.err
@@ -145,11 +142,9 @@ func AppendLate(b []byte, rec *LateRecord) []byte {
 	}
 	b = binary.AppendUvarint(b, n)
 	for _, w := range rec.Missed {
-		b = binary.AppendVarint(b, w.StartMs)
-		b = binary.AppendVarint(b, w.EndMs)
+		b = appendWindow(b, w)
 	}
-	b = binary.AppendUvarint(b, uint64(len(rec.Raw)))
-	return append(b, rec.Raw...)
+	return AppendPrefixed(b, rec.Raw)
 }
 
 // ReadLate calls f for each record of b, which [AppendLate] made. The record is
@@ -166,7 +161,7 @@ func ReadLate(b []byte, f func(*LateRecord) error) error {
 			if r.err != nil {
 				break
 			}
-			rec.Missed = append(rec.Missed, windowfns.Window{StartMs: r.Varint(), EndMs: r.Varint()})
+			rec.Missed = append(rec.Missed, r.window())
 		}
 		rec.Raw = r.Prefixed()
 		if r.err != nil {
@@ -177,6 +172,17 @@ func ReadLate(b []byte, f func(*LateRecord) error) error {
 		}
 	}
 	return r.err
+}
+
+// AppendPrefixed appends the length of p and p; see [Reader.Prefixed].
+func AppendPrefixed[T ~string | ~[]byte](b []byte, p T) []byte {
+	b = binary.AppendUvarint(b, uint64(len(p)))
+	return append(b, p...)
+}
+
+func appendWindow(b []byte, w windowfns.Window) []byte {
+	b = binary.AppendVarint(b, w.StartMs)
+	return binary.AppendVarint(b, w.EndMs)
 }
 
 // Reader reads the primitives of the packed formats. After an error it returns
@@ -254,6 +260,10 @@ func (r *Reader) Prefixed() []byte {
 		return nil
 	}
 	return r.Bytes(int(n))
+}
+
+func (r *Reader) window() windowfns.Window {
+	return windowfns.Window{StartMs: r.Varint(), EndMs: r.Varint()}
 }
 
 // Len is how many bytes are left.

@@ -77,14 +77,7 @@ func appendBlockHeader(b []byte, kind byte, count int) []byte {
 }
 
 func appendDelta(b []byte, key string, acc []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(key)))
-	b = append(b, key...)
-	return appendPrefixed(b, acc)
-}
-
-func appendPrefixed(b, p []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(p)))
-	return append(b, p...)
+	return routing.AppendPrefixed(routing.AppendPrefixed(b, key), acc)
 }
 
 // On the way to its cell, a block of elements that are counted has in front of

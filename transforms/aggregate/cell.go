@@ -231,17 +231,15 @@ func appendSnapshot(b []byte, e *entry) []byte {
 	if e.rows != 0 {
 		flags |= hasRows
 	}
-	b = binary.AppendUvarint(b, uint64(len(e.key)))
-	b = append(b, e.key...)
-	b = append(b, flags)
+	b = append(routing.AppendPrefixed(b, e.key), flags)
 	if flags&hasAcc != 0 {
-		b = appendPrefixed(b, e.acc)
+		b = routing.AppendPrefixed(b, e.acc)
 	}
 	if flags&hasShown != 0 {
-		b = appendPrefixed(b, e.shown)
+		b = routing.AppendPrefixed(b, e.shown)
 	}
 	if flags&hasPending != 0 {
-		b = appendPrefixed(b, e.pending)
+		b = routing.AppendPrefixed(b, e.pending)
 	}
 	if flags&hasRows != 0 {
 		b = binary.AppendUvarint(b, uint64(e.rows))

@@ -3,7 +3,6 @@ package aggregate
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
@@ -181,8 +180,7 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, d
 		return nil
 	}
 
-	p.body = binary.AppendUvarint(p.body[:0], uint64(len(p.key)))
-	p.body = append(append(p.body, p.key...), p.acc...)
+	p.body = append(routing.AppendPrefixed(p.body[:0], p.key), p.acc...)
 	p.raw.Reset()
 	if err := p.Intake.Encode(v, &p.raw); err != nil {
 		return err
