@@ -198,15 +198,8 @@ func appendCSV(dst []byte, cells []string) []byte {
 }
 
 func appendLateCSV(dst []byte, rec *Late) []byte {
-	missed := []byte("[")
-	for i, w := range rec.Missed {
-		if i > 0 {
-			missed = append(missed, ',')
-		}
-		missed = append(appendWindow(append(missed, '{'), w.StartMs, w.EndMs), '}')
-	}
 	return appendCSV(dst, []string{
-		string(rec.Event), records.FormatTime(rec.TimeMs), string(append(missed, ']')),
+		string(rec.Event), records.FormatTime(rec.TimeMs), string(appendMissed(nil, rec.Missed)),
 		strconv.FormatBool(rec.All), rec.Source, strconv.FormatInt(rec.Position, 10),
 	})
 }

@@ -134,16 +134,9 @@ type overflowLinesFn struct {
 	Format   Format
 	Currency bool
 	liner
-
-	halt *halt.Switch
 }
 
-func (f *overflowLinesFn) Setup() { f.halt = halt.Current() }
-
 func (f *overflowLinesFn) ProcessElement(et beam.EventTime, o gmv.Overflow, emit emitLines) {
-	if !f.halt.Shows(o.EndMs) {
-		return
-	}
 	if f.Format == CSV {
 		f.text = appendOverflowCSV(f.text[:0], &o, f.Currency)
 	} else {

@@ -31,19 +31,24 @@ func AppendLate(dst []byte, rec *Late) []byte {
 	dst = appendName(append(dst, '{'), "event")
 	dst = appendJSON(dst, start, rec.Event)
 	dst = appendTime(dst, "time", rec.TimeMs)
-	dst = append(appendName(dst, "missed"), '[')
-	for i, w := range rec.Missed {
+	dst = appendMissed(appendName(dst, "missed"), rec.Missed)
+	dst = appendBool(dst, "missed_all", rec.All)
+	dst = appendText(dst, "source", rec.Source)
+	dst = appendInt(dst, "position", rec.Position)
+	return append(dst, '}')
+}
+
+// appendMissed appends a list of windows.
+func appendMissed(dst []byte, missed []windowfns.Window) []byte {
+	dst = append(dst, '[')
+	for i, w := range missed {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = appendWindow(append(dst, '{'), w.StartMs, w.EndMs)
 		dst = append(dst, '}')
 	}
-	dst = append(dst, ']')
-	dst = appendBool(dst, "missed_all", rec.All)
-	dst = appendText(dst, "source", rec.Source)
-	dst = appendInt(dst, "position", rec.Position)
-	return append(dst, '}')
+	return append(dst, ']')
 }
 
 // maxDepth is the deepest nesting that encoding/json reads.
