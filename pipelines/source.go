@@ -110,7 +110,8 @@ func (src Source) event(dec *records.Decoder, st timeline.Step) (int64, played) 
 		p.Reason = err.Error()
 		return 0, p
 	}
-	p.Record.Key, p.Record.Currency, p.Record.Amount, p.Record.Value = string(v.Key), string(v.Currency), v.Amount, v.Value
+	p.Record = files.RecordOf(&v, src.Script, p.Record.Position)
+	p.Record.Raw = st.Event
 	return v.TimeMs, p
 }
 

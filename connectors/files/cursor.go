@@ -90,6 +90,9 @@ func (c *cursor) table() *cursor {
 }
 
 func (c *cursor) seek(in *os.File, s span, dec *records.Decoder) error {
+	if s.End < math.MaxInt64 {
+		c.size = s.End
+	}
 	switch {
 	case c.file.Gzip:
 		c.lines = newLineReader(Unzip(in), 0, c.limit)
@@ -99,9 +102,6 @@ func (c *cursor) seek(in *os.File, s span, dec *records.Decoder) error {
 		return c.seekLine(in, s)
 	}
 	c.table()
-	if s.End < math.MaxInt64 {
-		c.size = s.End
-	}
 	if s.Start == 0 {
 		return nil
 	}
@@ -124,9 +124,6 @@ func (c *cursor) seekLine(in *os.File, s span) error {
 		return err
 	}
 	c.lines = newLineReader(in, at, c.limit)
-	if s.End < math.MaxInt64 {
-		c.size = s.End
-	}
 	if s.Cut {
 		if _, err := c.lines.next(); err != nil && !errors.Is(err, io.EOF) {
 			return err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"tidemark/connectors/records"
 	"tidemark/internal/tally"
 )
 
@@ -44,6 +45,15 @@ func (l *lot) park(p place, c *cursor) {
 		l.all[0].close()
 		l.all = slices.Delete(l.all, 0, 1)
 	}
+}
+
+// resume returns a cursor at s: the one that the bundle before has left there, or
+// a new one.
+func resume(run *tally.Tally, f File, s span, limit int, dec *records.Decoder) (*cursor, error) {
+	if c := parked.take(place{run, f.Path, s.Start}); c != nil {
+		return c, nil
+	}
+	return openCursor(f, s, limit, dec)
 }
 
 // take returns a cursor that waits at p, or nil.

@@ -41,8 +41,8 @@ type Record struct {
 	Raw      []byte // as it came in; empty in batch, where nothing is late
 }
 
-// recordOf is the record that v was read from.
-func recordOf(v *records.Values, source string, position int64) Record {
+// RecordOf is the record that v was read from, without its text.
+func RecordOf(v *records.Values, source string, position int64) Record {
 	return Record{
 		Key: string(v.Key), Currency: string(v.Currency), Amount: v.Amount, Value: v.Value,
 		Source: source, Position: position,
@@ -147,12 +147,9 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 	fail := func(err error) (sdf.ProcessContinuation, error) {
 		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)
 	}
-	in := parked.take(place{f.tally, file.Path, s.Start})
-	if in == nil {
-		var err error
-		if in, err = openCursor(file, s, f.MaxRecordBytes, f.dec); err != nil {
-			return fail(err)
-		}
+	in, err := resume(f.tally, file, s, f.MaxRecordBytes, f.dec)
+	if err != nil {
+		return fail(err)
 	}
 
 	var v records.Values
@@ -178,7 +175,7 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 			n.refuse(f.tally, bad, Bad{Source: file.Name, Position: pos, Raw: it.text, Reason: reason})
 			continue
 		}
-		record(mtime.Time(v.TimeMs), math.MinInt64, recordOf(&v, file.Name, pos))
+		record(mtime.Time(v.TimeMs), math.MinInt64, RecordOf(&v, file.Name, pos))
 	}
 	n.add(ctx, f.tally)
 	if at < s.End {

@@ -63,13 +63,12 @@ func init() {
 func Stream(s beam.Scope, cfg StreamConfig, files []File) (records, bad beam.PCollection) {
 	s = s.Scope("files.Stream")
 	return beam.ParDo2(s, &streamFn{
-		Fields:          cfg.Fields,
-		MaxRecordBytes:  cfg.MaxRecordBytes,
-		OutOfOrderMs:    cfg.MaxOutOfOrderness.Milliseconds(),
-		FutureMs:        cfg.FutureLimit.Milliseconds(),
-		FutureLimitText: cfg.FutureLimit.String(),
-		BundleBytes:     cmp.Or(cfg.BundleBytes, bundleBytes),
-		Grace:           grace,
+		Fields:         cfg.Fields,
+		MaxRecordBytes: cfg.MaxRecordBytes,
+		OutOfOrderMs:   cfg.MaxOutOfOrderness.Milliseconds(),
+		FutureMs:       cfg.FutureLimit.Milliseconds(),
+		BundleBytes:    cmp.Or(cfg.BundleBytes, bundleBytes),
+		Grace:          grace,
 	}, beam.Create(s, Input{files}))
 }
 
@@ -89,13 +88,12 @@ const (
 // there and checkpoints itself for the last time. Without that, Prism can get
 // stuck at the watermark of the checkpoint before.
 type streamFn struct {
-	Fields          records.Fields
-	MaxRecordBytes  int
-	OutOfOrderMs    int64
-	FutureMs        int64
-	FutureLimitText string
-	BundleBytes     int64
-	Grace           time.Duration
+	Fields         records.Fields
+	MaxRecordBytes int
+	OutOfOrderMs   int64
+	FutureMs       int64
+	BundleBytes    int64
+	Grace          time.Duration
 
 	dec   *records.Decoder
 	tally *tally.Tally
@@ -207,11 +205,9 @@ type streamBundle struct {
 
 // read reads on at s and reports whether the file has ended.
 func (b *streamBundle) read(s span) (end bool, err error) {
-	in := parked.take(place{b.tally, b.file.Path, s.Start})
-	if in == nil {
-		if in, err = openCursor(b.file, s, b.MaxRecordBytes, b.dec); err != nil {
-			return false, err
-		}
+	in, err := resume(b.tally, b.file, s, b.MaxRecordBytes, b.dec)
+	if err != nil {
+		return false, err
 	}
 	now := time.Now()
 	b.nowMs = now.UnixMilli()
@@ -260,7 +256,7 @@ func (b *streamBundle) take(in *cursor, it *item) {
 		b.n.refuse(b.tally, b.bad, Bad{Source: b.file.Name, Position: pos, Raw: it.text, Reason: reason})
 		return
 	}
-	r := recordOf(&b.v, b.file.Name, pos)
+	r := RecordOf(&b.v, b.file.Name, pos)
 	if b.v.TimeMs < b.w.ms {
 		r.Raw = in.raw(it)
 	}
@@ -274,6 +270,6 @@ func (b *streamBundle) future() string {
 	if b.FutureMs == 0 || ahead <= b.FutureMs {
 		return ""
 	}
-	return fmt.Sprintf("the time %s is %v ahead of the clock, the limit is %s: a wrong clock would make everyone else late",
-		records.FormatTime(b.v.TimeMs), time.Duration(ahead)*time.Millisecond, b.FutureLimitText)
+	return fmt.Sprintf("the time %s is %v ahead of the clock, the limit is %v: a wrong clock would make everyone else late",
+		records.FormatTime(b.v.TimeMs), time.Duration(ahead)*time.Millisecond, time.Duration(b.FutureMs)*time.Millisecond)
 }

@@ -148,7 +148,7 @@ var testingT = &testing.T{}
 func TestFutureLimit(t *testing.T) {
 	now := time.Now().UnixMilli()
 	fn := streamOf(t, 1<<20)
-	fn.FutureMs, fn.FutureLimitText = 3_600_000, "1h0m0s"
+	fn.FutureMs = 3_600_000
 	times := []int64{now, now + 30*60_000, now + 2*3_600_000, records.MaxTimeMs, now + 31*60_000}
 	var text strings.Builder
 	for _, at := range times {
