@@ -153,8 +153,9 @@ func (k *kind) run(ctx context.Context, args []string) error {
 func (g *aggregateFlags) outputs(fs *flagSet, k *kind, in input, args []string) (outlets, error) {
 	out := outlets{how: g.release(in), stdout: os.Stdout}
 	layout := func(f rows.Format) sink.Layout { return k.layout(f, g) }
+	inputs := append(files.Paths(in.files), in.name)
 	var err error
-	if out.list, err = g.outputFlags.resolve(append(files.Paths(in.files), in.name), layout); err != nil {
+	if out.list, err = g.outputFlags.resolve(inputs, layout); err != nil {
 		return outlets{}, err
 	}
 	if out.how.streamed() {
@@ -162,8 +163,7 @@ func (g *aggregateFlags) outputs(fs *flagSet, k *kind, in input, args []string) 
 			return outlets{}, err
 		}
 	}
-	taken := append(files.Paths(in.files), in.name, g.output, g.late, g.bad)
-	toMart, mart, err := g.martOutputs(taken)
+	toMart, mart, err := g.martOutputs(append(inputs, g.output, g.late, g.bad))
 	if err != nil {
 		return outlets{}, err
 	}

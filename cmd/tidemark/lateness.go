@@ -38,7 +38,7 @@ func (g *aggregateFlags) reportLateness(ctx context.Context, src pipelines.Sourc
 			return ctx.Err()
 		})
 	}
-	if _, err := interruptible(ctx, func() (build, error) { return nil, scan() }); err != nil {
+	if err := interruptible(ctx, scan); err != nil {
 		if errors.Is(err, context.Canceled) {
 			return errInterrupted
 		}

@@ -104,12 +104,10 @@ func (o *outputFlags) checkFormat() error {
 	default:
 		return usagef("--format = %q, want json, pipe or table", o.format)
 	}
-	switch {
-	case o.output != "-":
+	if o.output != "-" {
 		return usagef("--format %s with --output %s, want it for standard output: the name of a file says how its rows look", o.format, o.output)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // dressed is the output of a flag, with what stands around its lines.

@@ -125,8 +125,11 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 	logs := quietHandler{slog.Default().Handler(), new(quietState)} // of Beam's, which Init has set
 	slog.SetDefault(slog.New(logs))
 
-	add, err := j.interruptible(ctx, func() (build, error) { return prepare(dir) })
-	if err != nil {
+	var add build
+	if err := j.interruptible(ctx, func() (err error) {
+		add, err = prepare(dir)
+		return err
+	}); err != nil {
 		return err
 	}
 	if !j.how.streamed() {
@@ -134,7 +137,7 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 		defer context.AfterFunc(ctx, logs.hush)()
 	}
 	if j.mart != nil {
-		if _, err := j.interruptible(ctx, func() (build, error) { return nil, j.mart.begin() }); err != nil {
+		if err := j.interruptible(ctx, j.mart.begin); err != nil {
 			return err
 		}
 		defer func() {
@@ -244,7 +247,7 @@ func (j *job) summarize(counts *tally.Tally) error {
 
 // interruptible is interruptible(ctx, f), but for streams: they end well when they
 // are interrupted, however early.
-func (j *job) interruptible(ctx context.Context, f func() (build, error)) (build, error) {
+func (j *job) interruptible(ctx context.Context, f func() error) error {
 	if j.how.streamed() {
 		return f()
 	}
@@ -252,22 +255,16 @@ func (j *job) interruptible(ctx context.Context, f func() (build, error)) (build
 }
 
 // interruptible returns what f returns, or errInterrupted as soon as ctx is done:
-// f may be waiting for standard input, or for a mart that is locked.
-func interruptible(ctx context.Context, f func() (build, error)) (build, error) {
-	type result struct {
-		add build
-		err error
-	}
-	done := make(chan result, 1)
-	go func() {
-		add, err := f()
-		done <- result{add, err}
-	}()
+// f may be waiting for standard input, or for a mart that is locked. It is left to
+// itself then, and what it was to fill in is not there.
+func interruptible(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
 	select {
-	case r := <-done:
-		return r.add, r.err
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		return nil, errInterrupted
+		return errInterrupted
 	}
 }
 
