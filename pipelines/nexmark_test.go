@@ -70,7 +70,9 @@ func TestNexmark(t *testing.T) {
 				r := want[c]
 				r.Minor += b.Price
 				r.Count++
-				r.MaxTimeMs = max(r.MaxTimeMs, b.Time)
+				if r.MaxTimeMs == nil || *r.MaxTimeMs < b.Time {
+					r.MaxTimeMs = new(b.Time)
+				}
 				want[c] = r
 			}
 			var rows []oracle.Row

@@ -112,7 +112,7 @@ func parseRows(t *testing.T, lines []string) []oracle.Row {
 		decode(t, line, &r)
 		rows[i] = oracle.Row{
 			Key: r.Key, Currency: r.Currency, StartMs: int64(r.Start), EndMs: int64(r.End), Pane: r.Pane, Revision: r.Revision,
-			Minor: r.Sum, PreviousMinor: r.PreviousSum, Count: r.Count, PreviousCount: r.PreviousCount, MaxTimeMs: int64(r.Latest),
+			Minor: r.Sum, PreviousMinor: r.PreviousSum, Count: r.Count, PreviousCount: r.PreviousCount, MaxTimeMs: new(int64(r.Latest)),
 		}
 	}
 	return rows

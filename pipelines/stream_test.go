@@ -130,7 +130,7 @@ func verify(t *testing.T, bids []bid, size, lateness time.Duration, out outcome)
 	}
 	for c, a := range want {
 		r, ok := got[c]
-		if !ok || r.Minor != a.sum || r.Count != a.count || r.MaxTimeMs != a.latest {
+		if !ok || r.Minor != a.sum || r.Count != a.count || *r.MaxTimeMs != a.latest {
 			t.Errorf("the last row of %+v is %+v, want %+v", c, r, a)
 		}
 	}
@@ -187,7 +187,7 @@ func TestNexmarkStreamed(t *testing.T) {
 		for c, a := range want {
 			rows = append(rows, oracle.Row{
 				Key: c.key, StartMs: c.start, EndMs: c.start + size.Milliseconds(), Pane: "ON_TIME",
-				Minor: a.sum, Count: a.count, MaxTimeMs: a.latest,
+				Minor: a.sum, Count: a.count, MaxTimeMs: new(a.latest),
 			})
 		}
 		for name, src := range map[string]Source{

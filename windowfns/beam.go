@@ -14,6 +14,7 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[Sliding]())
 	beam.RegisterType(reflect.TypeFor[Cumulative]())
 	beam.RegisterType(reflect.TypeFor[Calendar]())
+	beam.RegisterType(reflect.TypeFor[Session]())
 }
 
 // FromBeam returns the window function that assigns the windows of fn: a

@@ -21,7 +21,7 @@ func sorted(shift int64) Lines {
 		start := 1_718_000_000_000 + i/100*3_600_000
 		text = rows.AppendGMV(text, &gmv.Row{
 			Key: fmt.Sprintf("company-%04d", i%100), StartMs: start, EndMs: start + 3_600_000, Pane: "ON_TIME",
-			Minor: 1000*i + shift, Count: 7, MaxTimeMs: start + 1_234_567,
+			Minor: 1000*i + shift, Count: 7, MaxTimeMs: new(int64(start + 1_234_567)),
 		}, false)
 		ends = append(ends, len(text))
 	}

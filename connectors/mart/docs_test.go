@@ -50,7 +50,7 @@ func TestDocumentedQueries(t *testing.T) {
 	const nine, hour = 1_772_442_000_000, 3_600_000 // 2026-03-02T09:00:00Z
 	gmvRow := func(key string, startMs, sum, count int64) string {
 		return string(rows.AppendGMV(nil, &gmv.Row{
-			Key: key, Currency: "EUR", StartMs: startMs, EndMs: startMs + hour, Pane: "ON_TIME", Minor: sum, Count: count, MaxTimeMs: startMs,
+			Key: key, Currency: "EUR", StartMs: startMs, EndMs: startMs + hour, Pane: "ON_TIME", Minor: sum, Count: count, MaxTimeMs: new(int64(startMs)),
 		}, true))
 	}
 	countsOf := func(start string, assigned, added, corrected, late, assignedSum, addedSum, correctedSum, lateSum int) string {
@@ -90,8 +90,8 @@ func TestDocumentedQueries(t *testing.T) {
 func TestViews(t *testing.T) {
 	m := newMart(t)
 	ok(t, begin(t, m, "a").Insert(Rows, of(
-		string(rows.AppendGMV(nil, &gmv.Row{Key: "k", StartMs: -1, EndMs: 50, Minor: 1, Count: 1, MaxTimeMs: -60_000}, false)),
-		string(rows.AppendGMV(nil, &gmv.Row{Key: "k", StartMs: 0, EndMs: 253_402_300_799_999, Minor: 1, Count: 1, MaxTimeMs: -2_208_988_800_001}, false)),
+		string(rows.AppendGMV(nil, &gmv.Row{Key: "k", StartMs: -1, EndMs: 50, Minor: 1, Count: 1, MaxTimeMs: new(int64(-60_000))}, false)),
+		string(rows.AppendGMV(nil, &gmv.Row{Key: "k", StartMs: 0, EndMs: 253_402_300_799_999, Minor: 1, Count: 1, MaxTimeMs: new(int64(-2_208_988_800_001))}, false)),
 	)))
 	ok(t, begin(t, m, "b").Insert(Rows, of(
 		string(rows.AppendGMV(nil, &gmv.Row{Key: "k", StartMs: -1, EndMs: 50, Minor: -5, Count: 2}, false)),

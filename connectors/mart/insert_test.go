@@ -27,14 +27,14 @@ func TestInsert(t *testing.T) {
 	}{
 		{
 			"row", Rows, text(rows.AppendGMV(nil, &gmv.Row{
-				Key: "caf\u00e9 \"17\"\n", StartMs: 1_563_955_440_000, EndMs: 1_563_955_500_000, Pane: "ON_TIME", Minor: -129_900, Count: 3, MaxTimeMs: 1_563_955_499_999,
+				Key: "caf\u00e9 \"17\"\n", StartMs: 1_563_955_440_000, EndMs: 1_563_955_500_000, Pane: "ON_TIME", Minor: -129_900, Count: 3, MaxTimeMs: new(int64(1_563_955_499_999)),
 			}, false)),
 			"gmv 1563955500000|1563955440000|caf\u00e9 \"17\"\n||0|ON_TIME|-129900|null|3|null|1563955499999",
 		},
 		{
 			"row with everything", Rows, text(rows.AppendGMV(nil, &gmv.Row{
 				Key: "a", Currency: "EUR", StartMs: window.StartMs, EndMs: window.EndMs, Pane: "LATE", Revision: 1,
-				Minor: math.MaxInt64, PreviousMinor: &minor, Count: math.MaxInt64, PreviousCount: &count, MaxTimeMs: -1,
+				Minor: math.MaxInt64, PreviousMinor: &minor, Count: math.MaxInt64, PreviousCount: &count, MaxTimeMs: new(int64(-1)),
 			}, true)),
 			"gmv 1|-60000|a|EUR|1|LATE|9223372036854775807|-9223372036854775808|9223372036854775807|2|-1",
 		},

@@ -13,7 +13,7 @@ func benchRows() map[string]func(dst []byte) []byte {
 	minor, count := int64(128_900), int64(16)
 	row := gmv.Row{
 		Key: "c-4711", Currency: "EUR", StartMs: 1_559_347_200_000, EndMs: 1_559_350_800_000, Pane: "LATE",
-		Revision: 1, Minor: 129_900, PreviousMinor: &minor, Count: 17, PreviousCount: &count, MaxTimeMs: 1_559_350_799_123,
+		Revision: 1, Minor: 129_900, PreviousMinor: &minor, Count: 17, PreviousCount: &count, MaxTimeMs: new(int64(1_559_350_799_123)),
 	}
 	mean, previous, sum, at := 21.375, 20.123456789, 363.375, int64(1_559_350_799_123)
 	reading := average.Row{

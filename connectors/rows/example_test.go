@@ -11,7 +11,7 @@ import (
 func ExampleAppendGMV() {
 	row := gmv.Row{
 		Key: "acme", StartMs: 1_563_955_440_000, EndMs: 1_563_955_500_000, Pane: "ON_TIME",
-		Minor: 129_900, Count: 3, MaxTimeMs: 1_563_955_499_250,
+		Minor: 129_900, Count: 3, MaxTimeMs: new(int64(1_563_955_499_250)),
 	}
 	fmt.Printf("%s\n", rows.AppendGMV(nil, &row, false))
 	// Output:

@@ -154,7 +154,7 @@ func gmvCells(r *gmv.Row, withCurrency bool) []string {
 	}
 	return append(cells, records.FormatTime(r.StartMs), records.FormatTime(r.EndMs), r.Pane,
 		cell(&r.Revision, formatInt), cell(&r.Minor, formatInt), cell(r.PreviousMinor, formatInt),
-		cell(&r.Count, formatInt), cell(r.PreviousCount, formatInt), records.FormatTime(r.MaxTimeMs))
+		cell(&r.Count, formatInt), cell(r.PreviousCount, formatInt), cell(r.MaxTimeMs, records.FormatTime))
 }
 
 // averageCells are the cells of a row, in the order of its columns.

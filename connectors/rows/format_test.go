@@ -14,7 +14,7 @@ import (
 
 func TestFormats(t *testing.T) {
 	previous, count := int64(-5), int64(2)
-	first := gmv.Row{Key: "a,\"b\"\n", Currency: "EUR", StartMs: 0, EndMs: 60_500, Pane: "ON_TIME", Minor: 7, Count: 1, MaxTimeMs: 1}
+	first := gmv.Row{Key: "a,\"b\"\n", Currency: "EUR", StartMs: 0, EndMs: 60_500, Pane: "ON_TIME", Minor: 7, Count: 1, MaxTimeMs: new(int64(1))}
 	second := first
 	second.Pane, second.Revision, second.PreviousMinor, second.PreviousCount = "LATE", 1, &previous, &count
 	for _, c := range []struct {

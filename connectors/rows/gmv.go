@@ -17,7 +17,7 @@ func AppendGMV(dst []byte, r *gmv.Row, withCurrency bool) []byte {
 	dst = appendIntOrNull(dst, "previous_sum", r.PreviousMinor)
 	dst = appendInt(dst, "count", r.Count)
 	dst = appendIntOrNull(dst, "previous_count", r.PreviousCount)
-	dst = appendTime(dst, "max_event_time", r.MaxTimeMs)
+	dst = appendTimeOrNull(dst, "max_event_time", r.MaxTimeMs)
 	return append(dst, '}')
 }
 

@@ -109,13 +109,13 @@ func TestGMVRoundTrips(t *testing.T) {
 		Key      string  `json:"key"`
 		Currency *string `json:"currency,omitempty"`
 		Window
-		Pane          string    `json:"pane"`
-		Revision      int64     `json:"revision"`
-		Sum           int64     `json:"sum"`
-		PreviousSum   *int64    `json:"previous_sum"`
-		Count         int64     `json:"count"`
-		PreviousCount *int64    `json:"previous_count"`
-		MaxEventTime  time.Time `json:"max_event_time"`
+		Pane          string     `json:"pane"`
+		Revision      int64      `json:"revision"`
+		Sum           int64      `json:"sum"`
+		PreviousSum   *int64     `json:"previous_sum"`
+		Count         int64      `json:"count"`
+		PreviousCount *int64     `json:"previous_count"`
+		MaxEventTime  *time.Time `json:"max_event_time"`
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		r := gmv.Row{
@@ -124,12 +124,16 @@ func TestGMVRoundTrips(t *testing.T) {
 			Revision: rapid.Int64().Draw(t, "revision"), Minor: rapid.Int64().Draw(t, "minor"), Count: rapid.Int64().Draw(t, "count"),
 			PreviousMinor: rapid.Ptr(rapid.Int64(), true).Draw(t, "previous minor"),
 			PreviousCount: rapid.Ptr(rapid.Int64(), true).Draw(t, "previous count"),
-			MaxTimeMs:     anyTime.Draw(t, "max"),
+			MaxTimeMs:     rapid.Ptr(anyTime, true).Draw(t, "max"),
+		}
+		var latest *time.Time
+		if r.MaxTimeMs != nil {
+			latest = new(time.UnixMilli(*r.MaxTimeMs).UTC())
 		}
 		asked := rapid.Bool().Draw(t, "with currency")
 		decode(t, AppendGMV(nil, &r, asked), row{
 			readable(r.Key), ifAsked(r.Currency, asked), windowOf(r.StartMs, r.EndMs), readable(r.Pane), r.Revision,
-			r.Minor, r.PreviousMinor, r.Count, r.PreviousCount, time.UnixMilli(r.MaxTimeMs).UTC(),
+			r.Minor, r.PreviousMinor, r.Count, r.PreviousCount, latest,
 		})
 	})
 }

@@ -14,11 +14,11 @@ func TestAppendGMV(t *testing.T) {
 	minor, count := int64(-5), int64(2)
 	first := gmv.Row{
 		Key: "caf\u00e9 \"17\"", Currency: "EUR", StartMs: 1_563_955_440_000, EndMs: 1_563_955_500_000,
-		Pane: "ON_TIME", Minor: 129_900, Count: 3, MaxTimeMs: 1_563_955_499_999,
+		Pane: "ON_TIME", Minor: 129_900, Count: 3, MaxTimeMs: new(int64(1_563_955_499_999)),
 	}
 	second := gmv.Row{
 		StartMs: -60_000, EndMs: 0, Pane: "LATE", Revision: 1, Minor: math.MinInt64,
-		PreviousMinor: &minor, Count: math.MaxInt64, PreviousCount: &count, MaxTimeMs: -1,
+		PreviousMinor: &minor, Count: math.MaxInt64, PreviousCount: &count, MaxTimeMs: new(int64(-1)),
 	}
 	for _, tc := range []struct {
 		row      gmv.Row

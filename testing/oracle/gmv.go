@@ -19,7 +19,7 @@ type Row struct {
 	PreviousMinor *int64
 	Count         int64
 	PreviousCount *int64
-	MaxTimeMs     int64
+	MaxTimeMs     *int64
 }
 
 // Overflow is a sum that could not be shown.
@@ -63,7 +63,7 @@ func Play(windows windowfns.Fn, latenessMs int64, steps []Step) Result {
 			row := Row{
 				Key: k.key, Currency: k.currency, StartMs: k.w.StartMs, EndMs: k.w.EndMs,
 				Pane: pane, Revision: c.rows,
-				Minor: sum.Int64(), Count: c.count, MaxTimeMs: c.maxMs,
+				Minor: sum.Int64(), Count: c.count, MaxTimeMs: new(c.maxMs),
 			}
 			if was, ok := last[k]; ok {
 				row.PreviousMinor, row.PreviousCount = &was.Minor, &was.Count

@@ -174,7 +174,7 @@ func render(res oracle.Result) []string {
 	for _, r := range res.Rows {
 		out = append(out, fmt.Sprintf("row %s/%s [%d,%d) %s #%d %d(%s) of %d(%s) max %d",
 			r.Key, r.Currency, r.StartMs, r.EndMs, r.Pane, r.Revision,
-			r.Minor, orDash(r.PreviousMinor), r.Count, orDash(r.PreviousCount), r.MaxTimeMs))
+			r.Minor, orDash(r.PreviousMinor), r.Count, orDash(r.PreviousCount), *r.MaxTimeMs))
 	}
 	for _, o := range res.Overflows {
 		out = append(out, fmt.Sprintf("overflow %s/%s [%d,%d) %s %s of %d", o.Key, o.Currency, o.StartMs, o.EndMs, o.Pane, o.Total, o.Count))

@@ -41,6 +41,20 @@ type Config struct {
 	// sends T.
 	Watermarked bool
 
+	// EarlyCount N asks for EARLY rows: a key and window has one whenever N of
+	// its elements are not shown yet. Elements that come in one bundle can share
+	// it. 0 is off.
+	EarlyCount int
+
+	// EarlyDelay D asks for EARLY rows too: a key and window has one at D of
+	// processing time, in whole milliseconds, after the first of its elements
+	// that is not shown yet. 0 is off.
+	EarlyDelay time.Duration
+
+	// FinalRows asks for a FINAL row for each key and window that had a row,
+	// when the watermark reaches its end + L.
+	FinalRows bool
+
 	// Shards is how many groups keys are dealt into, 1 to 65536; 0 means 4. It
 	// bounds the parallelism and never changes results. Each (shard, window)
 	// that a bundle touches costs a state call, so more is not faster.
@@ -165,7 +179,7 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 	if err != nil {
 		return fail(err)
 	}
-	plan, err := intake.Prepare(s, intake.Config(cfg), col)
+	plan, err := intake.Prepare(s, cfg.intake(), col)
 	if err != nil {
 		return fail(err)
 	}
@@ -213,5 +227,19 @@ func rowType(agg Aggregator) (reflect.Type, error) {
 // Validate says what cannot be used in cfg, or returns nil. [PerKey] does the
 // same, and checks cfg against its input besides.
 func (cfg Config) Validate() error {
-	return intake.Config(cfg).Validate()
+	switch {
+	case cfg.EarlyCount < 0:
+		return fmt.Errorf("EarlyCount = %d, want at least 1, or 0 for none", cfg.EarlyCount)
+	case cfg.EarlyDelay < 0 || cfg.EarlyDelay%time.Millisecond != 0:
+		return fmt.Errorf("EarlyDelay = %v, want a positive whole number of milliseconds, or 0 for none", cfg.EarlyDelay)
+	}
+	return cfg.intake().Validate()
+}
+
+// intake are the settings that are not only for aggregates.
+func (cfg Config) intake() intake.Config {
+	return intake.Config{
+		Windows: cfg.Windows, AllowedLateness: cfg.AllowedLateness,
+		Watermarked: cfg.Watermarked, Shards: cfg.Shards, Retention: cfg.Retention,
+	}
 }

@@ -37,9 +37,12 @@ func (a *aggregator) RowType() reflect.Type { return reflect.TypeFor[Row]() }
 
 // Render decodes the total and the one before it.
 func (a *aggregator) Render(in *aggregate.Row) (any, error) {
-	t, err := readTotal(in.Total)
-	if err != nil {
-		return nil, err
+	var t total // of nothing, if the row withdraws the window
+	var err error
+	if len(in.Total) > 0 {
+		if t, err = readTotal(in.Total); err != nil {
+			return nil, err
+		}
 	}
 	// What the row points to is one piece of memory.
 	v := &struct {
@@ -59,9 +62,11 @@ func (a *aggregator) Render(in *aggregate.Row) (any, error) {
 		row.Sum = &v.sum
 	}
 	if in.Revision > 0 {
-		was, err := readTotal(in.Previous)
-		if err != nil {
-			return nil, err
+		var was total
+		if len(in.Previous) > 0 {
+			if was, err = readTotal(in.Previous); err != nil {
+				return nil, err
+			}
 		}
 		if was.count > 0 {
 			v.previous = exactsum.Mean(was.sum, was.count)

@@ -58,28 +58,33 @@ func (a *aggregator) RowType() reflect.Type { return reflect.TypeFor[Row]() }
 
 // Render decodes the total and the one before it.
 func (a *aggregator) Render(in *aggregate.Row) (any, error) {
-	t, err := readTotal(in.Total)
-	if err != nil {
-		return nil, err
-	}
 	key, currency, err := splitKey(in.Key)
 	if err != nil {
 		return nil, err
 	}
-	sum, _ := t.minor()
 	row := Row{
 		Key: key, Currency: currency, StartMs: in.StartMs, EndMs: in.EndMs,
 		Pane: string(in.Pane), Revision: in.Revision,
-		Minor: sum, Count: t.count, MaxTimeMs: t.maxMs,
 	}
-	if in.Revision > 0 {
-		was, err := readTotal(in.Previous)
+	if len(in.Total) > 0 {
+		t, err := readTotal(in.Total)
 		if err != nil {
 			return nil, err
 		}
-		minor, _ := was.minor()
-		row.PreviousMinor, row.PreviousCount = &minor, &was.count
+		row.Minor, _ = t.minor()
+		row.Count, row.MaxTimeMs = t.count, &t.maxMs
 	}
+	if in.Revision == 0 {
+		return row, nil
+	}
+	var was total // of nothing, if the row before has withdrawn the window
+	if len(in.Previous) > 0 {
+		if was, err = readTotal(in.Previous); err != nil {
+			return nil, err
+		}
+	}
+	minor, _ := was.minor()
+	row.PreviousMinor, row.PreviousCount = &minor, &was.count
 	return row, nil
 }
 

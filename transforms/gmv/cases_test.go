@@ -63,7 +63,7 @@ func (o outcome) lines() []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s %s %s #%d sum %d%s count %d%s max %s",
 			name(r.Key, r.Currency), span(r.StartMs, r.EndMs), r.Pane, r.Revision,
-			r.Minor, was(r.PreviousMinor), r.Count, was(r.PreviousCount), clock(r.MaxTimeMs)))
+			r.Minor, was(r.PreviousMinor), r.Count, was(r.PreviousCount), clock(*r.MaxTimeMs)))
 	}
 
 	var overflows []string

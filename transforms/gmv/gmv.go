@@ -54,7 +54,7 @@ type Row struct {
 	PreviousMinor *int64
 	Count         int64 // elements in the sum
 	PreviousCount *int64
-	MaxTimeMs     int64 // the latest timestamp among the elements
+	MaxTimeMs     *int64 // the latest timestamp among the elements; nil where Count is 0
 }
 
 // Overflow is a sum outside int64 at the moment when it was to be emitted. The

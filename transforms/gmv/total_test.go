@@ -175,7 +175,7 @@ func TestAggregatorTravels(t *testing.T) {
 		t.Fatalf("Lift: %q, %q, %v, want both appended to", key, acc, err)
 	}
 	got, err := agg.(aggregate.Renderer).Render(&aggregate.Row{Key: string(key[1:]), Total: acc[1:], Pane: aggregate.OnTime})
-	want := Row{Key: "refunds", Currency: "EUR", Pane: "ON_TIME", Minor: -250, Count: 1, MaxTimeMs: 17}
+	want := Row{Key: "refunds", Currency: "EUR", Pane: "ON_TIME", Minor: -250, Count: 1, MaxTimeMs: new(int64(17))}
 	if err != nil || got != want {
 		t.Errorf("Render: %+v, %v, want %+v", got, err, want)
 	}
