@@ -36,11 +36,10 @@ type Cumulative struct {
 // [Fn].
 func (f Cumulative) AppendWindows(dst []Window, tMs int64) []Window {
 	size, step := f.Size.Milliseconds(), f.Step.Milliseconds()
-	start := gridFloor(tMs, size, f.Offset.Milliseconds())
-	done := (tMs - start) / step // windows that end at or before tMs
-	dst = slices.Grow(dst, int(size/step-done))
-	for end := start + (done+1)*step; end <= start+size; end += step {
-		dst = append(dst, Window{StartMs: start, EndMs: end})
+	first, last := f.Ends(tMs)
+	dst = slices.Grow(dst, int((last-first)/step)+1)
+	for end := first; end <= last; end += step {
+		dst = append(dst, Window{StartMs: last - size, EndMs: end})
 	}
 	return dst
 }

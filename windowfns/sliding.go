@@ -36,12 +36,10 @@ type Sliding struct {
 // [Fn].
 func (f Sliding) AppendWindows(dst []Window, tMs int64) []Window {
 	size, period := f.Size.Milliseconds(), f.Period.Milliseconds()
-	last := gridFloor(tMs, period, f.Offset.Milliseconds())
-	// A window contains tMs if its start is at most tMs and after tMs - size.
-	before := (size - 1 - (tMs - last)) / period
-	dst = slices.Grow(dst, int(before)+1)
-	for start := last - before*period; start <= last; start += period {
-		dst = append(dst, Window{StartMs: start, EndMs: start + size})
+	first, last := f.Ends(tMs)
+	dst = slices.Grow(dst, int((last-first)/period)+1)
+	for end := first; end <= last; end += period {
+		dst = append(dst, Window{StartMs: end - size, EndMs: end})
 	}
 	return dst
 }
