@@ -28,6 +28,10 @@ const (
 	DefaultShards = 4
 
 	maxShards = 1 << 16
+
+	// probeAbove is the number of windows of an element above which unmarked ones
+	// ask for the first of them only, to begin with.
+	probeAbove = 16
 )
 
 // Form is the shape that elements come in, T being their type.
@@ -54,7 +58,7 @@ type Config struct {
 type Plan struct {
 	Form    Form
 	Type    reflect.Type   // T
-	Windows portable.Value // holds nothing where the form is Placed
+	Windows portable.Value // a windowfns.Fn
 	Shards  int
 	Routing routing.Config
 
@@ -83,7 +87,6 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 	fn, lateness := cfg.Windows, cfg.AllowedLateness
 	strategy := col.WindowingStrategy()
 	if fn == nil {
-		var err error
 		if fn, err = windowfns.FromBeam(strategy.Fn); err != nil {
 			return Plan{}, fmt.Errorf("Windows is nil and the input's own windows cannot be used: %w", err)
 		}
@@ -102,6 +105,12 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 		Many:        !single(fn),
 	}
 
+	if p.Windows, err = portable.Of(fn); err != nil {
+		return Plan{}, fmt.Errorf("Windows: %w", err)
+	}
+	if grid, ok := fn.(windowfns.Grid); ok && !cfg.Watermarked && cfg.Retention == 0 && mostWindows(grid) > probeAbove {
+		p.Routing.Probe, p.Routing.Windows = true, p.Windows
+	}
 	switch {
 	case cfg.Windows == nil:
 		sc := s.Scope("place")
@@ -113,11 +122,7 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 		}
 		p.Form, p.Col = Placed, beam.WindowInto(sc, window.NewGlobalWindows(), placed)
 	default:
-		w, err := portable.Of(fn)
-		if err != nil {
-			return Plan{}, fmt.Errorf("Windows: %w", err)
-		}
-		p.Windows, p.Col = w, col
+		p.Col = col
 		if strategy.Fn.Kind != window.GlobalWindows {
 			p.Col = beam.WindowInto(s, window.NewGlobalWindows(), col)
 		}
@@ -174,10 +179,17 @@ func checkSpan(name string, d time.Duration) error {
 	return nil
 }
 
+// mostWindows is how many windows of grid an element has at most.
+func mostWindows(grid windowfns.Grid) int64 {
+	_, last := grid.Ends(0)
+	w := grid.EndingAt(last)
+	return (w.EndMs - w.StartMs + grid.StepMs() - 1) / grid.StepMs()
+}
+
 // single reports whether fn is known to give one window an element.
 func single(fn windowfns.Fn) bool {
 	switch fn.(type) {
-	case windowfns.Tumbling, windowfns.Calendar:
+	case windowfns.Tumbling, windowfns.Calendar, windowfns.Session:
 		return true
 	default:
 		return false

@@ -44,9 +44,6 @@ func NewReader(p Plan) Reader {
 func (r *Reader) Setup() (err error) {
 	r.Tally = tally.Current()
 	r.enc = beam.NewElementEncoder(r.Type.T)
-	if r.Placed {
-		return nil
-	}
 	r.fn, err = portable.As[windowfns.Fn](r.Fn)
 	return err
 }
@@ -103,6 +100,26 @@ func (r *Reader) Windows(tMs int64) ([]windowfns.Window, error) {
 	return r.buf, nil
 }
 
+// Ends are the ends of the first and the last window of an element with timestamp
+// tMs in grid, the window function of r.
+func (r *Reader) Ends(grid windowfns.Grid, tMs int64) (firstMs, lastMs int64, err error) {
+	if err := CheckTime(tMs); err != nil {
+		return 0, 0, err
+	}
+	firstMs, lastMs = grid.Ends(tMs)
+	step := grid.StepMs()
+	first, last := grid.EndingAt(firstMs), grid.EndingAt(lastMs)
+	switch {
+	case step <= 0 || lastMs < firstMs || (lastMs-firstMs)%step != 0:
+		return 0, 0, fmt.Errorf("%v gives ends from %d to %d ms, %d ms apart, to the time %d ms, want a run", grid, firstMs, lastMs, step, tMs)
+	case !first.Contains(tMs) || !last.Contains(tMs) || first.EndMs != firstMs || last.EndMs != lastMs:
+		return 0, 0, fmt.Errorf("%v gives the windows %v to %v to the time %d ms, want windows around it", grid, first, last, tMs)
+	case first.StartMs < MinTimeMs-maxSpanMs || last.EndMs > MaxTimeMs+maxSpanMs:
+		return 0, 0, fmt.Errorf("%v gives the windows %v to %v to the time %d ms, want ones that reach no more than 100 years past the accepted times", grid, first, last, tMs)
+	}
+	return firstMs, lastMs, nil
+}
+
 // Encode appends the encoding of the element v to buf.
 func (r *Reader) Encode(v any, buf *bytes.Buffer) error {
 	return r.enc.Encode(v, buf)
@@ -111,6 +128,10 @@ func (r *Reader) Encode(v any, buf *bytes.Buffer) error {
 // Gate puts the copies of an element for its doubtful windows into p and
 // reports whether p is full. Those copies that need it carry it.Raw.
 func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
+	if r.Routing.Probe {
+		it.Run, it.Probes, it.LastMs = true, 1, doubtful[len(doubtful)-1].EndMs
+		return p.Add(shard, doubtful[0], &it)
+	}
 	it.Probes = len(doubtful)
 	if it.Windows > 1 {
 		it.Seq = p.NextSeq()

@@ -17,6 +17,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window/trigger"
 
+	"tidemark/internal/portable"
 	"tidemark/windowfns"
 )
 
@@ -47,6 +48,11 @@ type Config struct {
 
 	// Many says that an element can have more than one window.
 	Many bool
+
+	// Probe says that items stand for a run of windows of a grid, which is that
+	// of Windows: see [Item.Run].
+	Probe   bool
+	Windows portable.Value
 }
 
 // Part reports whether the copies of an element for a and for b, both doubtful,
@@ -88,8 +94,12 @@ func Route(s beam.Scope, cfg Config, suspects beam.PCollection) Routed {
 	var out Routed
 	var verdicts, late []beam.PCollection
 	batches := suspects
+	var passed []beam.PCollection
 
 	switch {
+	case cfg.Probe:
+		pass, rest := probe(s.Scope("probe"), cfg, suspects)
+		batches, passed = rest, append(passed, pass)
 	case cfg.Layered:
 		batches, late, verdicts = layers(s.Scope("layers"), cfg, suspects)
 	case cfg.RetentionMs > 0:
@@ -105,7 +115,7 @@ func Route(s beam.Scope, cfg Config, suspects beam.PCollection) Routed {
 	last := cfg.LatenessMs == 0
 	pass, rest, verdict := gate(s.Scope("on_time"), cfg.memory(),
 		&splitFn{RestDelayMs: cfg.LatenessMs, Last: last, Final: true, Many: cfg.Many}, batches)
-	out.OnTime = pass
+	out.OnTime = flatten(s.Scope("in_time"), append(passed, pass))
 	verdicts = append(verdicts, verdict)
 	if !last {
 		out.Corrections, rest, verdict = gate(s.Scope("within_lateness"), cfg.memory(),

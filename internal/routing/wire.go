@@ -14,16 +14,17 @@ import (
 //
 // and an item's is
 //
-//	time varint | flags byte | [seq, probes, windows uvarint] |
+//	time varint | flags byte | [seq, probes, windows uvarint] | [last varint] |
 //	len(body) uvarint | body | [len(raw) uvarint | raw]
 //
 // The bracketed numbers are there when the element has more than one probe or
-// window, the raw part when flagRaw is set.
+// window, the last end when flagRun is set, and the raw part when flagRaw is.
 
 const (
 	flagMany      = 1 << iota // the element has several windows
 	flagRaw                   // raw follows
 	flagBodyIsRaw             // the body is the element as it came in
+	flagRun                   // the item stands for several windows
 )
 
 // Item is one element in one of its windows.
@@ -35,6 +36,12 @@ type Item struct {
 	Seq     uint64
 	Probes  int
 	Windows int
+
+	// Run says that the item stands for more windows than that of its batch: for
+	// all up to the one that ends at LastMs. See [Config.Probe]. LastMs is the end
+	// of the batch's window in others that are read.
+	Run    bool
+	LastMs int64
 
 	// Body is what goes on when the element is in time.
 	Body []byte
@@ -66,11 +73,17 @@ func appendItem(b []byte, it *Item) []byte {
 	case it.Raw != nil:
 		flags |= flagRaw
 	}
+	if it.Run {
+		flags |= flagRun
+	}
 	b = append(b, flags)
 	if many {
 		b = binary.AppendUvarint(b, it.Seq)
 		b = binary.AppendUvarint(b, uint64(it.Probes))
 		b = binary.AppendUvarint(b, uint64(it.Windows))
+	}
+	if it.Run {
+		b = binary.AppendVarint(b, it.LastMs)
 	}
 	b = AppendPrefixed(b, it.Body)
 	if flags&flagRaw != 0 {
@@ -110,6 +123,10 @@ func (b *Batch) Next(it *Item) bool {
 		it.Seq = b.r.Uvarint()
 		it.Probes = int(b.r.Uvarint())
 		it.Windows = int(b.r.Uvarint())
+	}
+	it.Run, it.LastMs = flags&flagRun != 0, b.Window.EndMs
+	if it.Run {
+		it.LastMs = b.r.Varint()
 	}
 	it.Body = b.r.Prefixed()
 	it.Raw = nil

@@ -193,17 +193,17 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 
 	// Third, all that is in time is folded into one cell a shard and window.
 	sc := s.Scope("fold")
-	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockOnTime, Counted: counted}, routed.OnTime)}
+	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime}, routed.OnTime)}
 	if plan.Routing.LatenessMs > 0 {
 		delay := plan.Routing.LatenessMs
-		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Kind: blockCorrection, DelayMs: delay, Counted: counted}, routed.Corrections))
+		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))
 	}
-	rows, unshown, added := beam.ParDo3(sc, newFoldFn(shipped, plan.Routing.LatenessMs, counted), beam.Flatten(sc, blocks...),
+	rows, unshown, added := beam.ParDo3(sc, newFoldFn(shipped, plan, cfg, counted), beam.Flatten(sc, blocks...),
 		beam.TypeDefinition{Var: beam.YType, T: rowT})
 	late = intake.Late(s.Scope("late"), plan.Type, routed.Late)
 	if counted {
 		sc := s.Scope("counts")
-		counts = beam.Flatten(sc, assigned, added, beam.ParDo(sc, &lateCountFn{Agg: shipped}, late))
+		counts = beam.Flatten(sc, assigned, added, beam.ParDo(sc, &lateCountFn{Agg: shipped, Windows: plan.Windows}, late))
 	}
 	return rows, unshown, counts, late, nil
 }

@@ -3,31 +3,52 @@ package aggregate
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"tidemark/internal/routing"
-	"tidemark/windowfns"
 )
 
+// What travels to a cell is a message, a sequence of blocks:
+//
+//	kind byte | first varint | last-first uvarint | elements uvarint | len uvarint | entry*
+//
+// The entries are for all windows of the cell that end from first to last. An
+// entry is
+//
+//	len(key) uvarint | key | elements uvarint | len(acc) uvarint | acc
+const (
+	// blockOnTime adds to what the ON_TIME rows show.
+	blockOnTime = 'N'
+	// blockCorrection came within the allowed lateness: it shows in LATE rows,
+	// and never before the ON_TIME row.
+	blockCorrection = 'C'
+	// blockShow asks for EARLY rows of its keys. It has no elements.
+	blockShow = 'E'
+)
+
+// blockKey is what the elements of a block have in common.
 type blockKey struct {
-	kind  byte
-	shard int64
-	w     windowfns.Window
+	kind    byte
+	shard   int64
+	startMs int64 // of their window, where there is no grid
+	firstMs int64 // they are in the windows that end from here
+	lastMs  int64 // to here
 }
 
 // block gathers one accumulator a key.
 type block struct {
 	blockKey
-	counted  bool
-	elements int
+	elements int64
 	index    map[string]int
 	keys     []string
 	accs     [][]byte
-	perKey   []int64 // elements, where counted is set
+	perKey   []int64 // elements
 }
 
 // add merges acc into the key's accumulator and returns by how many bytes b
 // grew, roughly.
 func (b *block) add(agg Aggregator, key, acc []byte) (int, error) {
+	b.elements++
 	i, ok := b.index[string(key)]
 	if !ok {
 		k, n := string(key), len(b.keys)
@@ -39,9 +60,7 @@ func (b *block) add(agg Aggregator, key, acc []byte) (int, error) {
 			b.accs = append(b.accs, nil)
 		}
 		b.accs[n] = append(b.accs[n][:0], acc...)
-		if b.counted {
-			b.perKey = append(b.perKey, 1)
-		}
+		b.perKey = append(b.perKey, 1)
 		return 2*len(k) + len(acc) + 64, nil
 	}
 	was := len(b.accs[i])
@@ -50,81 +69,78 @@ func (b *block) add(agg Aggregator, key, acc []byte) (int, error) {
 		return 0, fmt.Errorf("aggregate: merging: %w", err)
 	}
 	b.accs[i] = merged
-	if b.counted {
-		b.perKey[i]++
-	}
+	b.perKey[i]++
 	return len(merged) - was, nil
 }
 
-func (b *block) encode() []byte {
-	n := 12
+// entries appends the entries of b.
+func (b *block) entries(dst []byte) []byte {
+	n := 0
 	for i, k := range b.keys {
-		n += len(k) + len(b.accs[i]) + 6
+		n += len(k) + len(b.accs[i]) + 8
 	}
-	out := make([]byte, 0, n)
-	if b.counted {
-		out = appendPerKey(out, b.perKey)
-	}
-	out = appendBlockHeader(out, b.kind, b.elements)
+	dst = slices.Grow(dst, n)
 	for i, k := range b.keys {
-		out = appendDelta(out, k, b.accs[i])
+		dst = appendEntry(dst, k, b.perKey[i], b.accs[i])
 	}
-	return out
+	return dst
 }
 
-func appendBlockHeader(b []byte, kind byte, count int) []byte {
-	return binary.AppendUvarint(append(b, kind), uint64(count))
+func appendEntry[T ~string | ~[]byte](dst []byte, key T, elements int64, acc []byte) []byte {
+	dst = routing.AppendPrefixed(dst, key)
+	dst = binary.AppendUvarint(dst, uint64(elements))
+	return routing.AppendPrefixed(dst, acc)
 }
 
-func appendDelta(b []byte, key string, acc []byte) []byte {
-	return routing.AppendPrefixed(routing.AppendPrefixed(b, key), acc)
+// header is a block in a message.
+type header struct {
+	kind     byte
+	firstMs  int64
+	lastMs   int64
+	elements int64
 }
 
-// On the way to its cell, a block of elements that are counted has in front of
-// it how many each key has, in the order of its entries:
-//
-//	entries uvarint | elements uvarint *
-func appendPerKey(b []byte, perKey []int64) []byte {
-	b = binary.AppendUvarint(b, uint64(len(perKey)))
-	for _, n := range perKey {
-		b = binary.AppendUvarint(b, uint64(n))
-	}
-	return b
+func appendBlock(dst []byte, h header, entries []byte) []byte {
+	dst = append(dst, h.kind)
+	dst = binary.AppendVarint(dst, h.firstMs)
+	dst = binary.AppendUvarint(dst, uint64(h.lastMs-h.firstMs))
+	dst = binary.AppendUvarint(dst, uint64(h.elements))
+	return routing.AppendPrefixed(dst, entries)
 }
 
-// cutPerKey reads what [appendPerKey] wrote, into perKey, and returns the block.
-func cutPerKey(b []byte, perKey []int64) (_ []int64, block []byte, err error) {
-	r := routing.NewReader(b)
-	for range r.Uvarint() {
+// eachBlock calls f for each block of a message.
+func eachBlock(msg []byte, f func(h header, entries []byte) error) error {
+	r := routing.NewReader(msg)
+	for !r.Done() {
+		h := header{kind: r.Byte(), firstMs: r.Varint()}
+		h.lastMs = h.firstMs + int64(r.Uvarint())
+		h.elements = int64(r.Uvarint())
+		entries := r.Prefixed()
 		if r.Err() != nil {
 			break
 		}
-		perKey = append(perKey, int64(r.Uvarint()))
-	}
-	return perKey, r.Bytes(r.Len()), r.Err()
-}
-
-// eachDelta calls f for each entry of a block of deltas.
-func eachDelta(b []byte, f func(i int, key, acc []byte) error) error {
-	r := routing.NewReader(b)
-	r.Byte()
-	r.Uvarint()
-	for i := 0; !r.Done(); i++ {
-		key, acc := r.Prefixed(), r.Prefixed()
-		if r.Err() != nil {
-			break
+		if h.lastMs < h.firstMs || h.elements < 0 {
+			return fmt.Errorf("aggregate: malformed block")
 		}
-		if err := f(i, key, acc); err != nil {
+		if err := f(h, entries); err != nil {
 			return err
 		}
 	}
 	return r.Err()
 }
 
-// blockCount reads the header of a block.
-func blockCount(b []byte) (kind byte, count int64, err error) {
-	r := routing.NewReader(b)
-	kind = r.Byte()
-	count = int64(r.Uvarint())
-	return kind, count, r.Err()
+// eachEntry calls f for each entry of a block. Keys and accumulators point into
+// entries.
+func eachEntry(entries []byte, f func(key []byte, elements int64, acc []byte) error) error {
+	r := routing.NewReader(entries)
+	for !r.Done() {
+		key, n, acc := r.Prefixed(), int64(r.Uvarint()), r.Prefixed()
+		if r.Err() != nil {
+			break
+		}
+		if err := f(key, n, acc); err != nil {
+			return err
+		}
+	}
+	return r.Err()
 }

@@ -3,307 +3,173 @@ package aggregate
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
+	"math"
 
 	"tidemark/internal/routing"
 	"tidemark/windowfns"
 )
 
-// A cell is the state of one shard and window: a log of blocks in a bag. Blocks
-// are only ever appended, so that adding to a window costs one blind write, and
-// [cell] reads them back into one entry a key. A block is
+// cell is what the fold holds of one key of its state, in memory. It is built
+// from a log and knows nothing of Beam.
 //
-//	kind byte | count uvarint | entry*
+// The watermark of a cell is the highest time that one of its timers has
+// reached. What is due at a time is never shown before that, whatever arrives,
+// because elements on time may still be on their way.
+type cell interface {
+	// take adds a block. With again, the block comes from the log, and what it
+	// gave cause to was shown before.
+	take(h header, entries []byte, again bool) error
+
+	// settle shows what is due at the watermark ms, and what was taken since for
+	// windows that have fired.
+	settle(ms int64, to outlet) error
+
+	// appendState appends what a log of blocks does not say: the watermark, and
+	// what was shown that does not follow from it. Without whole, only what has
+	// changed since the last call.
+	appendState(dst []byte, whole bool) []byte
+
+	// appendBlocks appends the blocks that are left, as one record.
+	appendBlocks(dst []byte) []byte
+
+	// restore undoes them.
+	restore(kind byte, r *routing.Reader) error
+
+	// deadlines appends the times at which there is something to do, in
+	// ascending order, but not many more than most.
+	deadlines(dst []int64, most int) []int64
+
+	// empty reports whether there is nothing left to keep.
+	empty() bool
+}
+
+// outlet takes what is due.
+type outlet interface {
+	row(r *Row) error
+	unshown(u *Unshown)
+}
+
+// rules are what the cells of a fold have in common.
+type rules struct {
+	agg        Aggregator
+	latenessMs int64
+	early      bool // some EARLY rows are asked for
+	earlyCount int64
+	final      bool
+}
+
+// A log is a sequence of records,
 //
-// where count is the number of elements that went into a delta and the number
-// of entries of a snapshot. An entry of a delta is
+//	kind byte | len uvarint | payload
 //
-//	len(key) uvarint | key | len(acc) uvarint | acc
-//
-// and one of a snapshot
-//
-//	len(key) uvarint | key | flags byte | [acc] [shown] [pending] prefixed | [rows uvarint]
+// and what a cell is follows from them in their order.
 const (
-	// blockOnTime adds to what the ON_TIME row shows.
-	blockOnTime = 'N'
-	// blockCorrection came within the allowed lateness: it shows in a LATE row,
-	// and never before the ON_TIME row.
-	blockCorrection = 'C'
-	// blockOpen and blockFired are snapshots: entries replace what the log said
-	// of their keys before. In a fired one the end of the window has passed.
-	blockOpen  = 'O'
-	blockFired = 'F'
+	logMessage = 'M' // what came to the cell
+	logState   = 'W' // the watermark, and what was shown
+	logBlocks  = 'B' // all that came before, compacted; it comes first
 )
 
-const (
-	hasAcc = 1 << iota
-	hasShown
-	shownIsAcc
-	hasPending
-	hasRows
-)
-
-// cellKey names a cell: shard|start|end, in text because it is the key of a
-// PCollection that non-Go runners handle too.
-func cellKey(shard int64, w windowfns.Window) string {
-	b := make([]byte, 0, 40)
-	b = strconv.AppendInt(b, shard, 36)
-	b = append(b, '|')
-	b = strconv.AppendInt(b, w.StartMs, 36)
-	b = append(b, '|')
-	b = strconv.AppendInt(b, w.EndMs, 36)
-	return string(b)
+func appendRecord(dst []byte, kind byte, payload []byte) []byte {
+	return routing.AppendPrefixed(append(dst, kind), payload)
 }
 
-// cellWindow is the window in a key that [cellKey] made.
-func cellWindow(key string) (windowfns.Window, error) {
-	_, span, _ := strings.Cut(key, "|")
-	start, end, _ := strings.Cut(span, "|")
-	s, err1 := strconv.ParseInt(start, 36, 64)
-	e, err2 := strconv.ParseInt(end, 36, 64)
-	if err1 != nil || err2 != nil {
-		return windowfns.Window{}, fmt.Errorf("aggregate: malformed cell key")
-	}
-	return windowfns.Window{StartMs: s, EndMs: e}, nil
-}
-
-// entry is what a cell holds of one key.
-type entry struct {
-	key     string
-	acc     []byte // everything that the next row shows; nil if nothing yet
-	pending []byte // corrections that wait for the ON_TIME row; nil if none
-	shown   []byte // the total in the last row; nil if there was none
-	rows    int64  // how many rows there were
-	added   bool   // something on time came after the last snapshot
-	touched bool   // changed since the last snapshot
-}
-
-// cell is the state of one shard and window, read from its log.
-type cell struct {
-	agg     Aggregator
-	fired   bool
-	entries []entry
-	index   map[string]int
-}
-
-func readCell(agg Aggregator, log [][]byte) (*cell, error) {
-	// There cannot be more entries than elements, and hardly more than fit.
-	size := 0
-	for _, b := range log {
-		_, n, err := blockCount(b)
-		if err != nil {
-			return nil, err
-		}
-		size = max(size, int(min(n, int64(len(b)/8))))
-	}
-	c := &cell{agg: agg, index: make(map[string]int, size), entries: make([]entry, 0, size)}
-	for _, b := range log {
-		if err := c.apply(b); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-func (c *cell) entry(key string) *entry {
-	i, ok := c.index[key]
-	if !ok {
-		i = len(c.entries)
-		c.index[key] = i
-		c.entries = append(c.entries, entry{key: key})
-	}
-	return &c.entries[i]
-}
-
-// apply adds the block b of the log. It keeps references to b.
-func (c *cell) apply(b []byte) error {
-	// One copy for all keys, which then share its memory.
-	text := string(b)
-	r := routing.NewReader(b)
-	kind := r.Byte()
-	r.Uvarint()
-	if kind == blockFired {
-		c.fired = true
-	}
-	for !r.Done() {
-		n := len(r.Prefixed())
-		if r.Err() != nil {
-			break
-		}
-		at := len(b) - r.Len() - n
-		e := c.entry(text[at : at+n])
-		e.touched = true
-		var err error
-		switch kind {
-		case blockOnTime:
-			if e.shown != nil {
-				e.acc = slices.Clone(e.acc) // shown may be the same memory
+// replay brings a fresh cell to where its log ends.
+func replay(c cell, log [][]byte) error {
+	for _, part := range log {
+		r := routing.NewReader(part)
+		for !r.Done() {
+			kind, payload := r.Byte(), r.Prefixed()
+			if r.Err() != nil {
+				break
 			}
-			e.added = true
-			e.acc, err = merge(c.agg, e.acc, r.Prefixed())
-		case blockCorrection:
-			e.pending, err = merge(c.agg, e.pending, r.Prefixed())
-		case blockOpen, blockFired:
-			*e = readSnapshot(e.key, &r)
-		default:
-			err = fmt.Errorf("aggregate: block of unknown kind %q", kind)
+			if err := replayRecord(c, kind, payload); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if r.Err() != nil {
+			return r.Err()
+		}
+	}
+	return nil
+}
+
+func replayRecord(c cell, kind byte, payload []byte) error {
+	switch kind {
+	case logMessage:
+		return eachBlock(payload, func(h header, entries []byte) error { return c.take(h, entries, true) })
+	case logState, logBlocks:
+		r := routing.NewReader(payload)
+		if err := c.restore(kind, &r); err != nil {
 			return err
 		}
+		return r.Err()
+	default:
+		return fmt.Errorf("aggregate: record of unknown kind %q", kind)
 	}
-	return r.Err()
 }
 
-func readSnapshot(key string, r *routing.Reader) entry {
-	e := entry{key: key}
-	flags := r.Byte()
-	if flags&hasAcc != 0 {
-		e.acc = r.Prefixed()
-	}
-	if flags&hasShown != 0 {
-		e.shown = r.Prefixed()
-	}
-	if flags&shownIsAcc != 0 {
-		e.shown = e.acc
-	}
-	if flags&hasPending != 0 {
-		e.pending = r.Prefixed()
-	}
-	if flags&hasRows != 0 {
-		e.rows = int64(r.Uvarint())
-	}
-	return e
+// compact is a log that says all that c knows.
+func compact(c cell) []byte {
+	return appendRecord(appendRecord(nil, logBlocks, c.appendBlocks(nil)), logState, c.appendState(nil, true))
 }
 
-// merge folds src into dst, which may be nil and may be changed in place.
-func merge(agg Aggregator, dst, src []byte) ([]byte, error) {
+// rowState is what was shown of a key and window.
+type rowState struct {
+	rows  int64  // how many rows there were
+	shown []byte // the total in the last one; empty if it withdrew the window
+	ever  bool   // there was a row
+}
+
+const (
+	stateRows = 1 << iota
+	stateShown
+	stateTotal
+	stateSame // the total is what was shown
+	stateUnshown
+)
+
+// show emits a row, or says why there is none. It reports whether there was one.
+func (ru *rules) show(to outlet, pane Pane, key string, w windowfns.Window, total []byte, was *rowState) (bool, error) {
+	if err := ru.agg.Check(total); err != nil {
+		to.unshown(&Unshown{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Total: total, Reason: err.Error()})
+		return false, nil
+	}
+	return true, to.row(&Row{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: was.rows, Total: total, Previous: was.shown})
+}
+
+// repeat emits a FINAL row.
+func repeat(to outlet, key string, w windowfns.Window, was *rowState) error {
+	return to.row(&Row{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: Final, Revision: was.rows, Total: was.shown, Previous: was.shown})
+}
+
+// merge returns the accumulator of dst and src in memory of its own.
+func (ru *rules) merge(dst, src []byte) ([]byte, error) {
 	if dst == nil {
-		return slices.Clip(src), nil
+		return src, nil
 	}
-	out, err := agg.Merge(slices.Clip(dst), src)
+	own := make([]byte, len(dst), len(dst)+8)
+	copy(own, dst)
+	return ru.mergeInto(own, src)
+}
+
+// mergeInto is merge where nobody else has dst.
+func (ru *rules) mergeInto(dst, src []byte) ([]byte, error) {
+	if dst == nil {
+		return append([]byte(nil), src...), nil
+	}
+	out, err := ru.agg.Merge(dst, src)
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: merging: %w", err)
 	}
 	return out, nil
 }
 
-// snapshot encodes the entries of c as one block; with touchedOnly, those that
-// changed since c was read.
-func (c *cell) snapshot(touchedOnly bool) []byte {
-	kind := byte(blockOpen)
-	if c.fired {
-		kind = blockFired
-	}
-	count, size := 0, 0
-	for i := range c.entries {
-		if e := &c.entries[i]; e.touched || !touchedOnly {
-			count++
-			size += len(e.key) + len(e.acc) + len(e.pending) + 16
-		}
-	}
-	b := appendBlockHeader(make([]byte, 0, size), kind, count)
-	for i := range c.entries {
-		if e := &c.entries[i]; e.touched || !touchedOnly {
-			b = appendSnapshot(b, e)
-		}
-	}
-	return b
-}
+// noWatermark is the watermark of a cell whose timers have not fired.
+const noWatermark = math.MinInt64
 
-func appendSnapshot(b []byte, e *entry) []byte {
-	same := len(e.acc) > 0 && len(e.acc) == len(e.shown) && &e.acc[0] == &e.shown[0]
-	var flags byte
-	if e.acc != nil {
-		flags |= hasAcc
+func appendVarints(dst []byte, numbers ...int64) []byte {
+	for _, n := range numbers {
+		dst = binary.AppendVarint(dst, n)
 	}
-	switch {
-	case same || e.shown != nil && string(e.shown) == string(e.acc):
-		flags |= shownIsAcc
-	case e.shown != nil:
-		flags |= hasShown
-	}
-	if e.pending != nil {
-		flags |= hasPending
-	}
-	if e.rows != 0 {
-		flags |= hasRows
-	}
-	b = append(routing.AppendPrefixed(b, e.key), flags)
-	if flags&hasAcc != 0 {
-		b = routing.AppendPrefixed(b, e.acc)
-	}
-	if flags&hasShown != 0 {
-		b = routing.AppendPrefixed(b, e.shown)
-	}
-	if flags&hasPending != 0 {
-		b = routing.AppendPrefixed(b, e.pending)
-	}
-	if flags&hasRows != 0 {
-		b = binary.AppendUvarint(b, uint64(e.rows))
-	}
-	return b
-}
-
-// show is called with each entry that has a row to show, before the row counts.
-type show func(pane Pane, e *entry) error
-
-// refuse is called with each total that the aggregator does not let through.
-type refuse func(pane Pane, e *entry, reason error)
-
-// fire shows what there is to show once the end of the window has passed: the
-// first time an ON_TIME row for every key with something on time, and always a
-// LATE row for every key with corrections. Keys come in ascending order.
-func (c *cell) fire(row show, refused refuse) error {
-	first := !c.fired
-	c.fired = true
-	order := make([]int32, len(c.entries))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(c.entries[a].key, c.entries[b].key) })
-	for _, i := range order {
-		e := &c.entries[i]
-		var err error
-		switch {
-		case first && e.acc != nil:
-			err = c.showOne(OnTime, e, row, refused)
-		case !first && e.added:
-			// An element on time that came after the firing: no runner should
-			// let it, and it is not lost if one does.
-			err = c.showOne(Late, e, row, refused)
-		}
-		if err == nil && e.pending != nil {
-			err = c.correct(e, row, refused)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// correct shows the pending corrections of e in a LATE row.
-func (c *cell) correct(e *entry, row show, refused refuse) (err error) {
-	if e.acc, err = merge(c.agg, slices.Clone(e.acc), e.pending); err != nil {
-		return err
-	}
-	e.pending = nil
-	return c.showOne(Late, e, row, refused)
-}
-
-func (c *cell) showOne(pane Pane, e *entry, row show, refused refuse) error {
-	e.touched = true
-	if err := c.agg.Check(e.acc); err != nil {
-		refused(pane, e, err)
-		return nil
-	}
-	if err := row(pane, e); err != nil {
-		return err
-	}
-	e.shown = e.acc
-	e.rows++
-	return nil
+	return dst
 }

@@ -11,16 +11,33 @@ import (
 
 // counter gathers the counts of a bundle. The zero value counts nothing.
 type counter struct {
-	agg   Aggregator
-	group Grouper // nil where there are no groups
+	agg    Aggregator
+	group  Grouper // nil where there are no groups
+	layout layout
 
 	cells map[countKey]*countCell
 	size  int
 }
 
+// run is windows that are counted together: those of a grid that end from
+// firstMs to lastMs, or one window where there is no grid.
+type run struct {
+	startMs, firstMs, lastMs int64
+}
+
+func runOf(w windowfns.Window) run { return run{w.StartMs, w.EndMs, w.EndMs} }
+
+// run is those of the windows of s.
+func (s span) run(firstMs, lastMs int64) run {
+	if s.grid != nil {
+		return run{0, firstMs, lastMs}
+	}
+	return run{s.startMs, firstMs, lastMs}
+}
+
 type countKey struct {
 	kind  Kind
-	w     windowfns.Window
+	run   run
 	group string
 }
 
@@ -32,8 +49,8 @@ type countCell struct {
 // countFlushBytes is how much a counter gathers before it flushes.
 const countFlushBytes = 4 << 20
 
-func newCounter(agg Aggregator) counter {
-	c := counter{agg: agg, cells: map[countKey]*countCell{}}
+func newCounter(agg Aggregator, l layout) counter {
+	c := counter{agg: agg, layout: l, cells: map[countKey]*countCell{}}
 	c.group, _ = agg.(Grouper)
 	return c
 }
@@ -41,42 +58,60 @@ func newCounter(agg Aggregator) counter {
 func (c *counter) on() bool { return c.cells != nil }
 
 // add counts elements of a key, whose accumulator is acc.
-func (c *counter) add(kind Kind, w windowfns.Window, key, acc []byte, elements int64) error {
+func (c *counter) add(kind Kind, r run, key, acc []byte, elements int64) error {
 	var group []byte
 	if c.group != nil {
 		group = c.group.Group(key)
 	}
-	cell := c.cells[countKey{kind, w, string(group)}]
+	grown, err := c.addTo(c.cells, countKey{kind, r, string(group)}, acc, elements)
+	c.size += grown
+	return err
+}
+
+func (c *counter) addTo(cells map[countKey]*countCell, k countKey, acc []byte, elements int64) (grown int, err error) {
+	cell := cells[k]
 	if cell == nil {
-		c.cells[countKey{kind, w, string(group)}] = &countCell{elements, slices.Clone(acc)}
-		c.size += 128 + len(group) + len(acc)
-		return nil
+		cells[k] = &countCell{elements, slices.Clone(acc)}
+		return 128 + len(k.group) + len(acc), nil
 	}
 	was := len(cell.total)
 	total, err := c.agg.Merge(cell.total, acc)
 	if err != nil {
-		return fmt.Errorf("aggregate: merging: %w", err)
+		return 0, fmt.Errorf("aggregate: merging: %w", err)
 	}
 	cell.elements += elements
 	cell.total = total
-	c.size += len(total) - was
+	return len(total) - was, nil
+}
+
+func (c *counter) flushIfFull(emit emitCount) error {
+	if c.size >= countFlushBytes {
+		return c.flush(emit)
+	}
 	return nil
 }
 
-func (c *counter) flushIfFull(emit emitCount) {
-	if c.size >= countFlushBytes {
-		c.flush(emit)
+// flush emits the counts by window, and starts anew.
+func (c *counter) flush(emit emitCount) error {
+	windows := c.cells
+	if c.layout.grid != nil {
+		windows = map[countKey]*countCell{}
+		for k, cell := range c.cells {
+			for end := k.run.firstMs; end <= k.run.lastMs; end += c.layout.stepMs {
+				one := countKey{k.kind, runOf(c.layout.grid.EndingAt(end)), k.group}
+				if _, err := c.addTo(windows, one, cell.total, cell.elements); err != nil {
+					return err
+				}
+			}
+		}
 	}
-}
-
-// flush emits the counts and starts anew.
-func (c *counter) flush(emit emitCount) {
-	for k, cell := range c.cells {
-		emit(mtime.Time(k.w.EndMs-1), Count{
-			StartMs: k.w.StartMs, EndMs: k.w.EndMs, Group: k.group, Kind: k.kind,
+	for k, cell := range windows {
+		emit(mtime.Time(k.run.lastMs-1), Count{
+			StartMs: k.run.startMs, EndMs: k.run.lastMs, Group: k.group, Kind: k.kind,
 			Elements: cell.elements, Total: cell.total,
 		})
 	}
 	clear(c.cells)
 	c.size = 0
+	return nil
 }

@@ -77,31 +77,35 @@ func TryPerKeyWithCounts(s beam.Scope, cfg Config, agg Aggregator, col beam.PCol
 
 // lateCountFn counts the windows that late elements missed.
 type lateCountFn struct {
-	Agg portable.Value
+	Agg     portable.Value
+	Windows portable.Value
 
 	agg      Aggregator
+	layout   layout
 	key, acc []byte
 	counts   counter
 }
 
 func (f *lateCountFn) Setup() (err error) {
-	f.agg, err = portable.As[Aggregator](f.Agg)
+	if f.agg, err = portable.As[Aggregator](f.Agg); err != nil {
+		return err
+	}
+	f.layout, err = shippedLayout(f.Windows)
 	return err
 }
 
-func (f *lateCountFn) StartBundle(emitCount) { f.counts = newCounter(f.agg) }
+func (f *lateCountFn) StartBundle(emitCount) { f.counts = newCounter(f.agg, f.layout) }
 
 func (f *lateCountFn) ProcessElement(m intake.Missed, v beam.X, count emitCount) (err error) {
 	if f.key, f.acc, err = f.agg.Lift(v, m.TimeMs, f.key[:0], f.acc[:0]); err != nil {
 		return err
 	}
 	for _, w := range m.Windows {
-		if err := f.counts.add(KindLate, w, f.key, f.acc, 1); err != nil {
+		if err := f.counts.add(KindLate, runOf(w), f.key, f.acc, 1); err != nil {
 			return err
 		}
 	}
-	f.counts.flushIfFull(count)
-	return nil
+	return f.counts.flushIfFull(count)
 }
 
-func (f *lateCountFn) FinishBundle(count emitCount) { f.counts.flush(count) }
+func (f *lateCountFn) FinishBundle(count emitCount) error { return f.counts.flush(count) }

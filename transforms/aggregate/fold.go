@@ -1,8 +1,11 @@
 package aggregate
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -11,9 +14,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/timers"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/intake"
 	"tidemark/internal/portable"
 	"tidemark/internal/tally"
-	"tidemark/windowfns"
 )
 
 type (
@@ -27,250 +30,213 @@ func init() {
 	register.Emitter2[beam.EventTime, Unshown]()
 }
 
-// The tags of the fold's timers.
-const (
-	timerEnd   = "end"   // the watermark has passed the end of the window
-	timerClose = "close" // and the allowed lateness
-)
-
-// foldFn keeps the cell of each shard and window in the global window, whose
-// state no runner clears, and emits its rows: ON_TIME ones when the watermark
-// passes the end, LATE ones as corrections come.
+// foldFn keeps cells in the global window, whose state no runner clears, and
+// emits their rows.
 //
-// Blocks on time are appended unread. A correction may arrive before the timer
-// of the window's end has fired, because it came another way than the elements
-// on time; it then waits in the cell, and the timer emits both. The timer of a
-// cell that does not exist yet is due at once where the end has passed.
+// Messages on time are appended unread. Others are looked at when they come: a
+// correction may have to be shown at once, or wait for the timer of its window,
+// because it came another way than the elements on time. The timer of a cell that
+// does not exist yet is due at once where the end has passed.
+//
+// All timers say the same: the watermark has reached the time in their tag. What
+// is due by then is up to the cell, so that a timer can come twice.
 type foldFn struct {
-	Log   state.Bag[[]byte]
-	Timer timers.EventTime
+	// Tail holds the messages since the log was read last, and Log what the
+	// cell is without them. Version names what Log holds; see memory.
+	Tail    state.Bag[[]byte]
+	Log     state.Bag[[]byte]
+	Version state.Value[int64]
+	Timer   timers.EventTime
 
 	Agg        portable.Value
+	Windows    portable.Value
 	LatenessMs int64
+	EarlyCount int64
+	Early      bool
+	Final      bool
 	Counted    bool
 
-	agg    Aggregator
+	rules  rules
+	layout layout
+	store  store
 	render Renderer // nil where rows are of type Row
 	tally  *tally.Tally
 	counts counter
-	perKey []int64
-
-	// grown is a hint on how far logs have grown since they were compacted, by
-	// cell. It is forgotten freely: results do not depend on it.
-	grown map[string]growth
 }
 
-type growth struct{ compact, appended int }
-
-// compactBytes is how much a log grows before it is compacted, at the least. It
-// also has to double, so that the work stays proportional to what is appended.
-const compactBytes = 64 << 10
-
-// maxGrown bounds the number of hints.
-const maxGrown = 1 << 16
-
-func newFoldFn(agg portable.Value, latenessMs int64, counted bool) *foldFn {
+func newFoldFn(agg portable.Value, plan intake.Plan, cfg Config, counted bool) *foldFn {
 	return &foldFn{
+		Tail:       state.MakeBagState[[]byte]("tail"),
 		Log:        state.MakeBagState[[]byte]("log"),
+		Version:    state.MakeValueState[int64]("version"),
 		Timer:      timers.InEventTime("deadline"),
 		Agg:        agg,
-		LatenessMs: latenessMs,
+		Windows:    plan.Windows,
+		LatenessMs: plan.Routing.LatenessMs,
+		EarlyCount: int64(cfg.EarlyCount),
+		Early:      cfg.EarlyCount > 0 || cfg.EarlyDelay > 0,
+		Final:      cfg.FinalRows,
 		Counted:    counted,
 	}
 }
 
-func (f *foldFn) Setup() (err error) {
-	f.grown = map[string]growth{}
-	f.tally = tally.Current()
-	f.agg, err = portable.As[Aggregator](f.Agg)
-	f.render, _ = f.agg.(Renderer)
-	return err
-}
+// timersAhead is how many of a cell's timers are set at once. A timer that is
+// set by another one costs a bundle.
+const timersAhead = 64
 
-func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, key string, b []byte, row emitRow, unshown emitUnshown, count emitCount) error {
-	w, err := cellWindow(key)
-	if err != nil {
+// Setup readies f on a worker.
+func (f *foldFn) Setup() (err error) {
+	f.tally = tally.Current()
+	f.rules = rules{latenessMs: f.LatenessMs, early: f.Early, earlyCount: f.EarlyCount, final: f.Final}
+	if f.rules.agg, err = portable.As[Aggregator](f.Agg); err != nil {
 		return err
 	}
-	if f.Counted {
-		if b, err = f.count(w, b, count); err != nil {
-			return err
-		}
-	}
-	kind, elements, err := blockCount(b)
-	if err != nil {
+	f.render, _ = f.rules.agg.(Renderer)
+	if f.layout, err = shippedLayout(f.Windows); err != nil {
 		return err
 	}
-	f.tally.Inc(ctx, tally.Added, elements)
-	if kind == blockCorrection {
-		f.tally.Inc(ctx, tally.Corrected, elements)
-		fired, err := f.correct(sp, w, b, row, unshown)
-		if fired || err != nil {
-			return err
-		}
-	} else if err := f.append(sp, key, b); err != nil {
-		return err
-	}
-	f.Timer.Set(tp, time.UnixMilli(w.EndMs), timers.WithTag(timerEnd), timers.WithOutputTimestamp(time.UnixMilli(w.EndMs-1)))
+	f.store = newStore(f)
 	return nil
 }
 
 // StartBundle begins the counts of a bundle.
 func (f *foldFn) StartBundle(emitRow, emitUnshown, emitCount) {
+	f.store.begin()
 	if f.Counted {
-		f.counts = newCounter(f.agg)
+		f.counts = newCounter(f.rules.agg, f.layout)
 	}
 }
 
 // FinishBundle emits the counts of a bundle.
-func (f *foldFn) FinishBundle(_ emitRow, _ emitUnshown, count emitCount) { f.counts.flush(count) }
+func (f *foldFn) FinishBundle(_ emitRow, _ emitUnshown, count emitCount) error {
+	f.store.end()
+	return f.counts.flush(count)
+}
 
-// count counts the elements of a block, and returns it without their numbers.
-func (f *foldFn) count(w windowfns.Window, b []byte, count emitCount) (_ []byte, err error) {
-	if f.perKey, b, err = cutPerKey(b, f.perKey[:0]); err != nil {
-		return nil, err
-	}
-	kind, _, err := blockCount(b)
+func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, key string, msg []byte, row emitRow, unshown emitUnshown, count emitCount) error {
+	s, err := f.layout.parse(key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = eachDelta(b, func(i int, key, acc []byte) error {
-		if i >= len(f.perKey) {
-			return fmt.Errorf("aggregate: block of more entries than the %d that are counted", len(f.perKey))
+	blind, first, err := f.scan(ctx, s, msg, count)
+	if err != nil {
+		return err
+	}
+	if blind {
+		if err := f.store.append(sp, key, s, msg); err != nil {
+			return err
 		}
-		if kind == blockCorrection {
-			if err := f.counts.add(KindCorrected, w, key, acc, f.perKey[i]); err != nil {
-				return err
+		f.setTimer(tp, first)
+		return nil
+	}
+	h, err := f.store.open(sp, key, s, false)
+	if err != nil {
+		return err
+	}
+	if err := h.take(bytes.Clone(msg), true); err != nil {
+		return err
+	}
+	return f.settle(sp, tp, h, noWatermark, row, unshown)
+}
+
+// scan reads the headers of a message, counts its elements, and tells whether it
+// can be appended unread, and the first end that it is for.
+func (f *foldFn) scan(ctx context.Context, s span, msg []byte, count emitCount) (blind bool, firstMs int64, err error) {
+	blind, firstMs = f.EarlyCount == 0, math.MaxInt64
+	var added, corrected int64
+	err = eachBlock(msg, func(h header, entries []byte) error {
+		firstMs = min(firstMs, h.firstMs)
+		pairs := h.elements * ((h.lastMs-h.firstMs)/s.stepMs + 1)
+		added += pairs
+		kinds := []Kind{KindAdded}
+		if h.kind != blockOnTime {
+			blind = false
+		}
+		if h.kind == blockCorrection {
+			corrected += pairs
+			kinds = []Kind{KindAdded, KindCorrected}
+		}
+		if !f.Counted {
+			return nil
+		}
+		return eachEntry(entries, func(key []byte, elements int64, acc []byte) error {
+			for _, kind := range kinds {
+				if err := f.counts.add(kind, s.run(h.firstMs, h.lastMs), key, acc, elements); err != nil {
+					return err
+				}
 			}
-		}
-		return f.counts.add(KindAdded, w, key, acc, f.perKey[i])
+			return nil
+		})
 	})
-	f.counts.flushIfFull(count)
-	return b, err
+	f.tally.Inc(ctx, tally.Added, added)
+	if corrected > 0 {
+		f.tally.Inc(ctx, tally.Corrected, corrected)
+	}
+	if err == nil {
+		err = f.counts.flushIfFull(count)
+	}
+	return blind, firstMs, err
 }
 
-// append adds a block to a log that is not read for it, and compacts the log
-// from time to time.
-func (f *foldFn) append(sp state.Provider, key string, b []byte) error {
-	g := f.grown[key]
-	g.appended += len(b)
-	if g.appended < max(compactBytes, g.compact) {
-		if len(f.grown) >= maxGrown {
-			clear(f.grown)
-		}
-		f.grown[key] = g
-		return f.Log.Add(sp, b)
-	}
-	c, err := f.read(sp)
-	if err != nil {
-		return err
-	}
-	if c.fired {
-		// Not compacted: a snapshot could not tell what is not shown yet.
-		return f.Log.Add(sp, b)
-	}
-	if err := c.apply(b); err != nil {
-		return err
-	}
-	whole := c.snapshot(false)
-	f.grown[key] = growth{compact: len(whole)}
-	return f.rewrite(sp, whole)
-}
-
-// correct shows the corrections in b at once if the cell has fired, and leaves
-// them in its log for the timer if it has not.
-func (f *foldFn) correct(sp state.Provider, w windowfns.Window, b []byte, row emitRow, unshown emitUnshown) (fired bool, err error) {
-	log, _, err := f.Log.Read(sp)
-	if err != nil {
-		return false, err
-	}
-	c, err := readCell(f.agg, log)
-	if err != nil {
-		return false, err
-	}
-	if !c.fired {
-		return false, f.Log.Add(sp, b)
-	}
-	if err := c.apply(b); err != nil {
-		return true, err
-	}
-	if err := f.fire(c, w, row, unshown); err != nil {
-		return true, err
-	}
-	// Rewrite the log where its snapshots of single keys outweigh the first.
-	size := 0
-	for _, l := range log {
-		size += len(l)
-	}
-	if size > 2*len(log[0])+compactBytes {
-		return true, f.rewrite(sp, c.snapshot(false))
-	}
-	return true, f.Log.Add(sp, c.snapshot(true))
-}
-
-// OnTimer emits what a window has to show once its end has passed, and frees
-// its state once the allowed lateness has passed too. It trusts the cell, not
-// the timer: a timer can come twice.
+// OnTimer emits what is due at the time that its tag says.
 func (f *foldFn) OnTimer(_ context.Context, _ beam.EventTime, sp state.Provider, tp timers.Provider, key string, t timers.Context, row emitRow, unshown emitUnshown, _ emitCount) error {
-	delete(f.grown, key)
-	switch t.Tag {
-	case timerClose:
-		return f.Log.Clear(sp)
-	case timerEnd:
-	default:
+	at, err := strconv.ParseInt(t.Tag, 36, 64)
+	if err != nil {
 		return fmt.Errorf("aggregate: timer with unknown tag %q", t.Tag)
 	}
-	w, err := cellWindow(key)
+	s, err := f.layout.parse(key)
 	if err != nil {
 		return err
 	}
-	c, err := f.read(sp)
-	if err != nil || len(c.entries) == 0 {
-		return err
-	}
-	if err := f.fire(c, w, row, unshown); err != nil {
-		return err
-	}
-	if f.LatenessMs == 0 {
-		return f.Log.Clear(sp)
-	}
-	end := w.EndMs + f.LatenessMs
-	f.Timer.Set(tp, time.UnixMilli(end), timers.WithTag(timerClose), timers.WithOutputTimestamp(time.UnixMilli(end-1)))
-	return f.rewrite(sp, c.snapshot(false))
-}
-
-func (f *foldFn) read(sp state.Provider) (*cell, error) {
-	log, _, err := f.Log.Read(sp)
+	h, err := f.store.open(sp, key, s, at-f.LatenessMs >= s.lastMs)
 	if err != nil {
-		return nil, err
-	}
-	return readCell(f.agg, log)
-}
-
-func (f *foldFn) rewrite(sp state.Provider, whole []byte) error {
-	if err := f.Log.Clear(sp); err != nil {
 		return err
 	}
-	return f.Log.Add(sp, whole)
+	return f.settle(sp, tp, h, at, row, unshown)
 }
 
-func (f *foldFn) fire(c *cell, w windowfns.Window, row emitRow, unshown emitUnshown) error {
-	at := mtime.Time(w.EndMs - 1)
-	return c.fire(
-		func(pane Pane, e *entry) error {
-			r := Row{Key: e.key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: e.rows, Total: e.acc, Previous: e.shown}
-			if f.render == nil {
-				row(at, r)
-				return nil
-			}
-			v, err := f.render.Render(&r)
-			if err != nil {
-				return err
-			}
-			row(at, v)
-			return nil
-		},
-		func(pane Pane, e *entry, reason error) {
-			unshown(at, Unshown{Key: e.key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Total: e.acc, Reason: reason.Error()})
-		})
+// settle emits what is due in a cell, keeps what is left of it, and sets its next
+// timers.
+func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64, row emitRow, unshown emitUnshown) error {
+	h.keep = true
+	if err := h.cell.settle(ms, &rowsOut{f.render, row, unshown}); err != nil {
+		return err
+	}
+	if err := f.store.save(sp, h); err != nil {
+		return err
+	}
+	for _, at := range h.due(timersAhead) {
+		f.setTimer(tp, at)
+	}
+	return nil
 }
+
+func (f *foldFn) setTimer(tp timers.Provider, atMs int64) {
+	f.Timer.Set(tp, time.UnixMilli(atMs), timers.WithTag(strconv.FormatInt(atMs, 36)), timers.WithOutputTimestamp(time.UnixMilli(atMs-1)))
+}
+
+// rowsOut emits what a cell shows.
+type rowsOut struct {
+	render  Renderer
+	emit    emitRow
+	refused emitUnshown
+}
+
+func (o *rowsOut) row(r *Row) error {
+	at := mtime.Time(r.EndMs - 1)
+	if o.render == nil {
+		o.emit(at, *r)
+		return nil
+	}
+	v, err := o.render.Render(r)
+	if err != nil {
+		return err
+	}
+	o.emit(at, v)
+	return nil
+}
+
+func (o *rowsOut) unshown(u *Unshown) { o.refused(mtime.Time(u.EndMs-1), *u) }
+
+// newCell makes a cell without anything in it.
+func (f *foldFn) newCell(s span) cell { return newWindowCell(f.rules, s) }

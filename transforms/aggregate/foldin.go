@@ -1,7 +1,6 @@
 package aggregate
 
 import (
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/internal/portable"
@@ -15,15 +14,19 @@ func init() {
 // foldInFn aggregates a batch that passed the gate into a block.
 type foldInFn struct {
 	Agg     portable.Value
+	Windows portable.Value
 	Kind    byte
 	DelayMs int64 // how far after the window's end the deadline of the block is
-	Counted bool
 
-	agg Aggregator
+	agg    Aggregator
+	layout layout
 }
 
 func (f *foldInFn) Setup() (err error) {
-	f.agg, err = portable.As[Aggregator](f.Agg)
+	if f.agg, err = portable.As[Aggregator](f.Agg); err != nil {
+		return err
+	}
+	f.layout, err = shippedLayout(f.Windows)
 	return err
 }
 
@@ -32,7 +35,7 @@ func (f *foldInFn) ProcessElement(shard int64, packed []byte, emit emitBlock) er
 	if err != nil {
 		return err
 	}
-	b := block{blockKey: blockKey{kind: f.Kind}, counted: f.Counted, index: map[string]int{}}
+	blocks := f.layout.newMessages()
 	var it routing.Item
 	for batch.Next(&it) {
 		r := routing.NewReader(it.Body)
@@ -40,11 +43,14 @@ func (f *foldInFn) ProcessElement(shard int64, packed []byte, emit emitBlock) er
 		if r.Err() != nil {
 			return r.Err()
 		}
-		b.elements++
-		if _, err := b.add(f.agg, key, r.Bytes(r.Len())); err != nil {
+		k := blockKey{kind: f.Kind, shard: shard, startMs: batch.Window.StartMs, firstMs: batch.Window.EndMs, lastMs: it.LastMs}
+		if err := blocks.add(f.agg, k, key, r.Bytes(r.Len())); err != nil {
 			return err
 		}
 	}
-	emit(mtime.Time(batch.Window.EndMs-1+f.DelayMs), cellKey(shard, batch.Window), b.encode())
-	return batch.Err()
+	if err := batch.Err(); err != nil {
+		return err
+	}
+	blocks.emit(f.DelayMs, emit)
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/cespare/xxhash/v2"
 
@@ -43,11 +42,11 @@ func pack(s beam.Scope, plan intake.Plan, agg portable.Value, counted bool) (dir
 type packFn struct{ packer }
 
 func (f *packFn) ProcessElement(et beam.EventTime, v beam.X, direct emitBlock, suspects routing.Emit, count emitCount) error {
-	windows, err := f.Intake.Windows(int64(et))
+	runs, err := f.runsOf(int64(et))
 	if err != nil {
 		return err
 	}
-	return f.add(int64(et), v, intake.Unmarked, windows, direct, suspects, count)
+	return f.add(int64(et), v, intake.Unmarked, runs, direct, suspects, count)
 }
 
 type packMarkedFn struct{ packer }
@@ -56,11 +55,11 @@ func (f *packMarkedFn) ProcessElement(et beam.EventTime, mark int64, v beam.X, d
 	if err := intake.CheckMark(mark); err != nil {
 		return err
 	}
-	windows, err := f.Intake.Windows(int64(et))
+	runs, err := f.runsOf(int64(et))
 	if err != nil {
 		return err
 	}
-	return f.add(int64(et), v, mark, windows, direct, suspects, count)
+	return f.add(int64(et), v, mark, runs, direct, suspects, count)
 }
 
 // packPlacedFn takes an element once for each of its windows, as Beam hands
@@ -75,7 +74,7 @@ func (f *packPlacedFn) ProcessElement(et beam.EventTime, o intake.Origin, v beam
 	if err != nil || done == nil {
 		return err
 	}
-	return f.add(done.TimeMs, done.Elem, done.MarkMs, done.Windows, direct, suspects, count)
+	return f.add(done.TimeMs, done.Elem, done.MarkMs, f.together(done.Windows), direct, suspects, count)
 }
 
 func (f *packPlacedFn) StartBundle(direct emitBlock, suspects routing.Emit, count emitCount) {
@@ -85,12 +84,11 @@ func (f *packPlacedFn) StartBundle(direct emitBlock, suspects routing.Emit, coun
 
 func (f *packPlacedFn) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit, count emitCount) error {
 	if e := f.whole.Flush(); e != nil {
-		if err := f.add(e.TimeMs, e.Elem, e.MarkMs, e.Windows, direct, suspects, count); err != nil {
+		if err := f.add(e.TimeMs, e.Elem, e.MarkMs, f.together(e.Windows), direct, suspects, count); err != nil {
 			return err
 		}
 	}
-	f.packer.FinishBundle(ctx, direct, suspects, count)
-	return nil
+	return f.packer.FinishBundle(ctx, direct, suspects, count)
 }
 
 // packer aggregates and packs the elements of a bundle.
@@ -100,14 +98,14 @@ type packer struct {
 	Counted bool
 
 	agg      Aggregator
+	layout   layout
 	key, acc []byte
 	body     []byte
 	raw      bytes.Buffer
+	runs     []run
+	doubtful []windowfns.Window
 	gated    routing.Packer
-	blocks   map[blockKey]*block
-	last     []*block // by shard, to save the map
-	spare    []*block // empty ones, to be used again
-	size     int
+	messages messages
 	assigned int64
 	counts   counter
 }
@@ -120,63 +118,120 @@ func (p *packer) Setup() (err error) {
 	if p.agg, err = portable.As[Aggregator](p.Agg); err != nil {
 		return err
 	}
+	if p.layout, err = shippedLayout(p.Intake.Fn); err != nil {
+		return err
+	}
+	p.messages = p.layout.newMessages()
 	return p.Intake.Setup()
 }
 
 func (p *packer) StartBundle(emitBlock, routing.Emit, emitCount) {
-	if p.blocks == nil {
-		p.blocks, p.last = map[blockKey]*block{}, make([]*block, p.Intake.Shards)
-	}
-	clear(p.blocks)
-	clear(p.last)
+	p.messages = p.layout.newMessages()
 	p.gated = routing.Packer{}
-	p.size, p.assigned = 0, 0
+	p.assigned = 0
 	if p.Counted {
-		p.counts = newCounter(p.agg)
+		p.counts = newCounter(p.agg, p.layout)
 	}
 }
 
-func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit, count emitCount) {
-	p.flush(direct)
+func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit, count emitCount) error {
+	p.messages.emit(p.Intake.Routing.LatenessMs, direct)
 	p.Intake.FlushSuspects(&p.gated, suspects)
-	p.counts.flush(count)
 	p.Intake.Tally.Inc(ctx, tally.Assigned, p.assigned)
+	return p.counts.flush(count)
 }
 
-func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, direct emitBlock, suspects routing.Emit, count emitCount) (err error) {
+// runsOf are the windows of an element with timestamp tMs, in runs by ascending
+// end. They are valid until the next call.
+func (p *packer) runsOf(tMs int64) ([]run, error) {
+	p.runs = p.runs[:0]
+	if p.layout.grid != nil {
+		first, last, err := p.Intake.Ends(p.layout.grid, tMs)
+		p.runs = append(p.runs, run{0, first, last})
+		return p.runs, err
+	}
+	windows, err := p.Intake.Windows(tMs)
+	for _, w := range windows {
+		p.runs = append(p.runs, runOf(w))
+	}
+	return p.runs, err
+}
+
+// together are windows in as few runs as they make.
+func (p *packer) together(windows []windowfns.Window) []run {
+	p.runs = p.runs[:0]
+	for _, w := range windows {
+		n := len(p.runs) - 1
+		switch {
+		case p.layout.grid == nil:
+			p.runs = append(p.runs, runOf(w))
+		case n >= 0 && p.runs[n].lastMs+p.layout.stepMs == w.EndMs:
+			p.runs[n].lastMs = w.EndMs
+		default:
+			p.runs = append(p.runs, run{0, w.EndMs, w.EndMs})
+		}
+	}
+	return p.runs
+}
+
+// size is how many windows r has.
+func (l layout) size(r run) int64 {
+	if l.grid == nil {
+		return 1
+	}
+	return (r.lastMs-r.firstMs)/l.stepMs + 1
+}
+
+// after cuts r behind the windows whose end plus delayMs a watermark has reached,
+// and returns the end of the first one that is left.
+func (l layout) after(r run, delayMs, watermark int64) int64 {
+	switch {
+	case watermark < r.firstMs+delayMs:
+		return r.firstMs
+	case watermark >= r.lastMs+delayMs:
+		return r.lastMs + max(l.stepMs, 1)
+	default:
+		return r.firstMs + ((watermark-r.firstMs-delayMs)/l.stepMs+1)*l.stepMs
+	}
+}
+
+// add adds an element, which has the windows of runs.
+func (p *packer) add(tMs int64, v any, mark int64, runs []run, direct emitBlock, suspects routing.Emit, count emitCount) (err error) {
 	if p.key, p.acc, err = p.agg.Lift(v, tMs, p.key[:0], p.acc[:0]); err != nil {
 		return err
 	}
 	shard := int64(xxhash.Sum64(p.key) % uint64(p.Intake.Shards))
-	p.assigned += int64(len(windows))
-	if p.counts.on() {
-		for _, w := range windows {
-			if err := p.counts.add(KindAssigned, w, p.key, p.acc, 1); err != nil {
+	windows := int64(0)
+	p.doubtful = p.doubtful[:0]
+	for _, r := range runs {
+		windows += p.layout.size(r)
+		if p.counts.on() {
+			if err := p.counts.add(KindAssigned, r, p.key, p.acc, 1); err != nil {
 				return err
 			}
 		}
-		p.counts.flushIfFull(count)
-	}
-
-	// Windows come by ascending end: the doubtful ones are the first few.
-	doubtful := 0
-	for _, w := range windows {
-		switch {
-		case mark < w.EndMs:
-			err = p.aggregate(blockOnTime, shard, w)
-		case mark < w.EndMs+p.Intake.Routing.LatenessMs:
-			err = p.aggregate(blockCorrection, shard, w)
-		default:
-			doubtful++
+		// By the mark, the windows from open on are in time, and those from closing
+		// on are corrected; the others are doubtful.
+		open, closing := p.layout.after(r, 0, mark), p.layout.after(r, p.Intake.Routing.LatenessMs, mark)
+		if open <= r.lastMs {
+			err = p.aggregate(blockOnTime, shard, run{r.startMs, open, r.lastMs})
+		}
+		if closing < open && err == nil {
+			err = p.aggregate(blockCorrection, shard, run{r.startMs, closing, min(r.lastMs, open-max(p.layout.stepMs, 1))})
 		}
 		if err != nil {
 			return err
 		}
+		p.doubt(r, closing)
 	}
-	if p.size >= flushBytes {
-		p.flush(direct)
+	p.assigned += windows
+	if err := p.counts.flushIfFull(count); err != nil {
+		return err
 	}
-	if doubtful == 0 {
+	if p.messages.size >= flushBytes {
+		p.messages.emit(p.Intake.Routing.LatenessMs, direct)
+	}
+	if len(p.doubtful) == 0 {
 		return nil
 	}
 
@@ -185,59 +240,27 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, d
 	if err := p.Intake.Encode(v, &p.raw); err != nil {
 		return err
 	}
-	if p.Intake.Gate(&p.gated, shard, windows[:doubtful], routing.Item{
-		TimeMs: tMs, Windows: len(windows), Body: p.body, Raw: p.raw.Bytes(),
+	if p.Intake.Gate(&p.gated, shard, p.doubtful, routing.Item{
+		TimeMs: tMs, Windows: int(windows), Body: p.body, Raw: p.raw.Bytes(),
 	}) {
 		p.Intake.FlushSuspects(&p.gated, suspects)
 	}
 	return nil
 }
 
-func (p *packer) aggregate(kind byte, shard int64, w windowfns.Window) error {
-	k := blockKey{kind, shard, w}
-	b := p.last[shard]
-	if b == nil || b.blockKey != k {
-		if b = p.blocks[k]; b == nil {
-			b = p.newBlock(k)
-			p.blocks[k] = b
-			p.size += 256
-		}
-		p.last[shard] = b
-	}
-	b.elements++
-	grown, err := b.add(p.agg, p.key, p.acc)
-	p.size += grown
-	return err
+func (p *packer) aggregate(kind byte, shard int64, r run) error {
+	return p.messages.add(p.agg, blockKey{kind, shard, r.startMs, r.firstMs, r.lastMs}, p.key, p.acc)
 }
 
-// maxSpare bounds the blocks that are kept for use in the next bundle.
-const maxSpare = 32
-
-func (p *packer) newBlock(k blockKey) *block {
-	n := len(p.spare) - 1
-	if n < 0 {
-		return &block{blockKey: k, counted: p.Counted, index: map[string]int{}}
-	}
-	b := p.spare[n]
-	p.spare = p.spare[:n]
-	clear(b.index)
-	clear(b.keys)
-	*b = block{blockKey: k, counted: p.Counted, index: b.index, keys: b.keys[:0], accs: b.accs[:0], perKey: b.perKey[:0]}
-	return b
-}
-
-func (p *packer) flush(direct emitBlock) {
-	for k, b := range p.blocks {
-		stamp := k.w.EndMs - 1
-		if k.kind == blockCorrection {
-			stamp += p.Intake.Routing.LatenessMs
+// doubt adds the windows of r that end before endMs to the doubtful ones.
+func (p *packer) doubt(r run, endMs int64) {
+	if p.layout.grid == nil {
+		if r.lastMs < endMs {
+			p.doubtful = append(p.doubtful, windowfns.Window{StartMs: r.startMs, EndMs: r.lastMs})
 		}
-		direct(mtime.Time(stamp), cellKey(k.shard, k.w), b.encode())
-		if len(p.spare) < maxSpare {
-			p.spare = append(p.spare, b)
-		}
+		return
 	}
-	clear(p.blocks)
-	clear(p.last)
-	p.size = 0
+	for end := r.firstMs; end <= r.lastMs && end < endMs; end += p.layout.stepMs {
+		p.doubtful = append(p.doubtful, p.layout.grid.EndingAt(end))
+	}
 }

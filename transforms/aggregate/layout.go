@@ -1,0 +1,147 @@
+package aggregate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tidemark/internal/portable"
+	"tidemark/windowfns"
+)
+
+// A cell is what the fold keeps under one key: the windows of a shard that end
+// in one stretch of time. Windows that are not those of a grid have a cell each.
+//
+// The stretches of a grid are as long as the windows of one element reach, or
+// longer, so that an element goes to two cells at most, and cells are freed as a
+// whole.
+type layout struct {
+	grid   windowfns.Grid // nil where there is none
+	stepMs int64
+	lastMs int64 // the last end of some cell
+	ends   int64 // how many windows end in a cell
+}
+
+const (
+	// shareMs is how much event time the short windows of a grid share a cell
+	// for, because every cell that a bundle touches costs a state call.
+	shareMs = 60_000
+
+	// shareMost bounds the windows that share a cell for that reason.
+	shareMost = 64
+
+	// spareMost is how many windows an element has at most for cells to be
+	// longer than its windows reach, so that fewer elements go to two.
+	spareMost = 16
+	spareBy   = 4
+)
+
+func layoutOf(fn windowfns.Fn) layout {
+	grid, ok := fn.(windowfns.Grid)
+	if !ok {
+		return layout{}
+	}
+	l := layout{grid: grid, stepMs: grid.StepMs()}
+	_, l.lastMs = grid.Ends(0)
+	last := grid.EndingAt(l.lastMs)
+	n := (last.EndMs - last.StartMs + l.stepMs - 1) / l.stepMs
+	share := min(shareMs/l.stepMs, shareMost)
+	// Windows that share their start never go to two cells as it is.
+	if slides := grid.EndingAt(l.lastMs-l.stepMs).StartMs != last.StartMs; slides && n > 1 && n <= spareMost {
+		share = max(share, spareBy*n)
+	}
+	l.ends = n * max(1, (share+n-1)/n)
+	return l
+}
+
+// shippedLayout is the layout of the windows that a DoFn came with.
+func shippedLayout(windows portable.Value) (layout, error) {
+	fn, err := portable.As[windowfns.Fn](windows)
+	if err != nil {
+		return layout{}, err
+	}
+	return layoutOf(fn), nil
+}
+
+// span is the windows of one cell.
+type span struct {
+	startMs int64 // of the only window, where there is no grid
+	firstMs int64 // the first end
+	lastMs  int64 // the last end
+	stepMs  int64
+	grid    windowfns.Grid
+}
+
+// spanOf is the cell of the window that ends at endMs.
+func (l layout) spanOf(endMs int64) span {
+	length := l.ends * l.stepMs
+	behind := (l.lastMs - endMs) % length
+	if behind < 0 {
+		behind += length
+	}
+	last := endMs + behind
+	return span{firstMs: last - length + l.stepMs, lastMs: last, stepMs: l.stepMs, grid: l.grid}
+}
+
+// single is the cell of a window that shares it with no other.
+func single(w windowfns.Window) span {
+	return span{startMs: w.StartMs, firstMs: w.EndMs, lastMs: w.EndMs, stepMs: 1}
+}
+
+// size is how many windows s has.
+func (s span) size() int { return int((s.lastMs-s.firstMs)/s.stepMs) + 1 }
+
+// end is the end of the window i.
+func (s span) end(i int) int64 { return s.firstMs + int64(i)*s.stepMs }
+
+// window is the window i.
+func (s span) window(i int) windowfns.Window {
+	if s.grid == nil {
+		return windowfns.Window{StartMs: s.startMs, EndMs: s.end(i)}
+	}
+	return s.grid.EndingAt(s.end(i))
+}
+
+// past is how many of the windows end at or before ms.
+func (s span) past(ms int64) int {
+	switch {
+	case ms < s.firstMs:
+		return 0
+	case ms >= s.lastMs:
+		return s.size()
+	default:
+		return int((ms-s.firstMs)/s.stepMs) + 1
+	}
+}
+
+// key names a cell: shard|first end|last end, with the window's start instead of
+// the first end where there is no grid. It is text because it is the key of a
+// PCollection that non-Go runners handle too.
+func (s span) key(shard int64) string {
+	from := s.firstMs
+	if s.grid == nil {
+		from = s.startMs
+	}
+	b := make([]byte, 0, 40)
+	b = strconv.AppendInt(b, shard, 36)
+	b = append(b, '|')
+	b = strconv.AppendInt(b, from, 36)
+	b = append(b, '|')
+	b = strconv.AppendInt(b, s.lastMs, 36)
+	return string(b)
+}
+
+// parse undoes [span.key].
+func (l layout) parse(key string) (span, error) {
+	_, ends, _ := strings.Cut(key, "|")
+	from, last, _ := strings.Cut(ends, "|")
+	a, err1 := strconv.ParseInt(from, 36, 64)
+	b, err2 := strconv.ParseInt(last, 36, 64)
+	if err1 != nil || err2 != nil {
+		return span{}, fmt.Errorf("aggregate: malformed cell key")
+	}
+	if l.grid == nil {
+		return single(windowfns.Window{StartMs: a, EndMs: b}), nil
+	}
+	return span{firstMs: a, lastMs: b, stepMs: l.stepMs, grid: l.grid}, nil
+}

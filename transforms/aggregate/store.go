@@ -1,0 +1,277 @@
+package aggregate
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"sync"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/state"
+)
+
+// store is the fold's state between messages and timers: in the runner's hands
+// as bytes, and in this process as cells that need not be read again.
+//
+// What a process remembers is found by the version of the log, which is drawn
+// afresh whenever a bundle writes to it. So a cell is what its log says, or it is
+// not found: a bundle that is rolled back, and a worker that takes over, leave
+// nothing wrong behind.
+type store struct {
+	f *foldFn
+
+	bundle map[string]*held // of this bundle
+	grown  map[string]growth
+}
+
+// held is a cell in memory.
+type held struct {
+	cell
+
+	tail    [][]byte // messages taken that are not in the log
+	drained bool     // there is no tail in the state
+	log     bool     // there is a log
+	version int64    // of the log; 0 before this bundle has written it
+	size    int      // of the log, in bytes
+	compact int      // of its compacted part
+	timers  int64    // those up to here are set
+	keep    bool     // it may be asked for again soon
+}
+
+// growth is a hint on how far a tail has grown since it was compacted. It is
+// forgotten freely: results do not depend on it.
+type growth struct{ compact, appended int }
+
+// compactBytes is how much a tail or log grows before it is compacted, at the
+// least. It also has to double, so that the work stays proportional to what is
+// appended.
+const compactBytes = 64 << 10
+
+// maxGrown bounds the number of hints.
+const maxGrown = 1 << 16
+
+func newStore(f *foldFn) store { return store{f: f, grown: map[string]growth{}} }
+
+func (s *store) begin() { s.bundle = map[string]*held{} }
+
+// end remembers the cells of a bundle that may be asked for again soon.
+func (s *store) end() {
+	for _, h := range s.bundle {
+		if h.keep && h.log && h.version != 0 {
+			memory.put(h)
+		}
+	}
+	s.bundle = nil
+}
+
+// append adds a message that is not read for it, and compacts the log from time
+// to time.
+func (s *store) append(sp state.Provider, key string, sn span, msg []byte) error {
+	g := s.grown[key]
+	g.appended += len(msg)
+	if g.appended < max(compactBytes, g.compact) {
+		if len(s.grown) >= maxGrown {
+			clear(s.grown)
+		}
+		s.grown[key] = g
+		if h := s.bundle[key]; h != nil {
+			h.drained = false
+		}
+		return s.f.Tail.Add(sp, msg)
+	}
+	h, err := s.open(sp, key, sn, false)
+	if err != nil {
+		return err
+	}
+	if err := h.take(bytes.Clone(msg), true); err != nil {
+		return err
+	}
+	if err := s.save(sp, h); err != nil {
+		return err
+	}
+	s.grown[key] = growth{compact: h.size}
+	return nil
+}
+
+// open returns the cell of a key, with its tail taken. There will be nothing left
+// to log of a cell that is closing.
+func (s *store) open(sp state.Provider, key string, sn span, closing bool) (*held, error) {
+	delete(s.grown, key)
+	h := s.bundle[key]
+	if h == nil {
+		var err error
+		if h, err = s.load(sp, key, sn); err != nil {
+			return nil, err
+		}
+		s.bundle[key] = h
+	} else if h.drained {
+		return h, nil // and nothing has come since
+	}
+	tail, _, err := s.f.Tail.Read(sp)
+	if err != nil {
+		return nil, err
+	}
+	h.drained = len(tail) == 0
+	for _, msg := range tail {
+		if err := h.take(msg, !closing); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// load finds a cell in memory, or reads its log.
+func (s *store) load(sp state.Provider, key string, sn span) (*held, error) {
+	version, ok, err := s.f.Version.Read(sp)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		if h := memory.take(version); h != nil {
+			h.version, h.timers = 0, noWatermark
+			return h, nil
+		}
+	}
+	h := &held{cell: s.f.newCell(sn), timers: noWatermark, log: ok}
+	if !ok {
+		return h, nil
+	}
+	log, _, err := s.f.Log.Read(sp)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range log {
+		h.size += len(b)
+	}
+	h.compact = h.size
+	return h, replay(h.cell, log)
+}
+
+// take adds a message that nobody else has, to be logged or not. The cell merges
+// into its bytes.
+func (h *held) take(msg []byte, logged bool) error {
+	if logged {
+		h.tail = append(h.tail, bytes.Clone(msg))
+	}
+	return eachBlock(msg, func(b header, entries []byte) error { return h.cell.take(b, entries, false) })
+}
+
+// save writes what is new about a cell.
+func (s *store) save(sp state.Provider, h *held) error {
+	tailed := !h.drained
+	h.drained = true
+	if h.empty() {
+		h.tail = nil
+		if h.log {
+			h.log, h.size, h.compact, h.version = false, 0, 0, 0
+			if err := s.f.Log.Clear(sp); err != nil {
+				return err
+			}
+			if err := s.f.Version.Clear(sp); err != nil {
+				return err
+			}
+		}
+		if tailed {
+			return s.f.Tail.Clear(sp)
+		}
+		return nil
+	}
+
+	var b []byte
+	for _, msg := range h.tail {
+		b = appendRecord(b, logMessage, msg)
+	}
+	h.tail = nil
+	b = appendRecord(b, logState, h.appendState(nil, false))
+	if h.size += len(b); !h.log || h.size > 2*h.compact+compactBytes {
+		if h.log {
+			if err := s.f.Log.Clear(sp); err != nil {
+				return err
+			}
+		}
+		b = compact(h.cell)
+		h.size, h.compact = len(b), len(b)
+	}
+	if err := s.f.Log.Add(sp, b); err != nil {
+		return err
+	}
+	if tailed {
+		if err := s.f.Tail.Clear(sp); err != nil {
+			return err
+		}
+	}
+	h.log = true
+	if h.version != 0 {
+		return nil
+	}
+	h.version = newVersion()
+	return s.f.Version.Write(sp, h.version)
+}
+
+// due are the next timers of a cell that are not set yet.
+func (h *held) due(most int) []int64 {
+	all := h.deadlines(nil, most)
+	for len(all) > 0 && all[0] <= h.timers {
+		all = all[1:]
+	}
+	if len(all) > 0 {
+		h.timers = all[len(all)-1]
+	}
+	return all
+}
+
+func newVersion() int64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails, by its own contract
+	return int64(binary.LittleEndian.Uint64(b[:]) | 1)
+}
+
+// memory holds cells between bundles.
+var memory = cells{most: 128 << 20}
+
+// cells are found by the version of their log. It is safe for concurrent use.
+type cells struct {
+	most int // bytes of their logs
+
+	mu    sync.Mutex
+	size  int
+	found map[int64]*held
+	order []int64 // oldest first; some may be gone
+}
+
+func (c *cells) put(h *held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.found == nil {
+		c.found = map[int64]*held{}
+	}
+	c.found[h.version] = h
+	c.order = append(c.order, h.version)
+	for c.size += h.size; c.size > c.most && len(c.order) > 0; c.order = c.order[1:] {
+		c.remove(c.order[0])
+	}
+	if len(c.order) > 2*len(c.found)+16 {
+		kept := c.order[:0]
+		for _, v := range c.order {
+			if c.found[v] != nil {
+				kept = append(kept, v)
+			}
+		}
+		c.order = kept
+	}
+}
+
+// take returns a cell, and forgets it.
+func (c *cells) take(version int64) *held {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.remove(version)
+}
+
+func (c *cells) remove(version int64) *held {
+	h := c.found[version]
+	if h != nil {
+		delete(c.found, version)
+		c.size -= h.size
+	}
+	return h
+}
