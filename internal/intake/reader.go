@@ -129,7 +129,7 @@ func (r *Reader) Encode(v any, buf *bytes.Buffer) error {
 // reports whether p is full. Those copies that need it carry it.Raw.
 func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
 	if r.Routing.Probe {
-		it.Run, it.Probes, it.LastMs = true, 1, doubtful[len(doubtful)-1].EndMs
+		it.Run, it.Probes, it.OtherMs = true, 1, doubtful[len(doubtful)-1].EndMs
 		return p.Add(shard, doubtful[0], &it)
 	}
 	it.Probes = len(doubtful)

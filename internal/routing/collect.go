@@ -20,7 +20,7 @@ import (
 //
 // and a verdict is
 //
-//	seq, probes uvarint | [windows uvarint | time varint | raw prefixed]
+//	seq, probes, judged uvarint | [windows uvarint | time varint | raw prefixed]
 //
 // where the bracketed part is there when late is 1.
 
@@ -36,9 +36,12 @@ func appendVerdicts(b []byte, nonce uint64, w windowfns.Window, late bool, group
 	return AppendPrefixed(b, group)
 }
 
-func appendVerdict(b []byte, it *Item, late bool) []byte {
+// appendVerdict appends the verdict on a copy that stands for as many windows as
+// judged says. Late ones stand for one.
+func appendVerdict(b []byte, it *Item, judged int64, late bool) []byte {
 	b = binary.AppendUvarint(b, it.Seq)
 	b = binary.AppendUvarint(b, uint64(it.Probes))
+	b = binary.AppendUvarint(b, uint64(judged))
 	if !late {
 		return b
 	}
@@ -84,13 +87,13 @@ func (c collector) add(b, records []byte, oldest int64) ([]byte, int64, error) {
 func (c collector) addGroup(nonce []byte, w windowfns.Window, late bool, r *Reader, records []byte, oldest int64) ([]byte, int64) {
 	for !r.Done() {
 		id := elementID{binary.LittleEndian.Uint64(nonce), r.Uvarint()}
-		probes := int(r.Uvarint())
+		probes, judged := int(r.Uvarint()), int(r.Uvarint())
 		e := c[id]
 		if e == nil {
 			e = &open{left: probes}
 			c[id] = e
 		}
-		e.left--
+		e.left -= judged
 		if late {
 			e.windows, e.timeMs = int(r.Uvarint()), r.Varint()
 			e.missed = append(e.missed, w)

@@ -16,9 +16,14 @@ type findings struct {
 	oldest            int64 // element time in records
 	earliest          int64 // window end in verdicts
 	group             []byte
+
+	// grid is that of the windows, where items can stand for several.
+	grid windowfns.Grid
 }
 
-func newFindings() *findings { return &findings{oldest: math.MaxInt64, earliest: math.MaxInt64} }
+func newFindings(grid windowfns.Grid) *findings {
+	return &findings{oldest: math.MaxInt64, earliest: math.MaxInt64, grid: grid}
+}
 
 // judge adds the elements of a batch.
 func (f *findings) judge(batch *Batch, late bool) error {
@@ -27,8 +32,13 @@ func (f *findings) judge(batch *Batch, late bool) error {
 	f.group = f.group[:0]
 	for batch.Next(&it) {
 		switch {
+		case it.Run && late:
+			f.judgeRun(batch, it)
+		case it.Run:
+			windows := abs(it.OtherMs-batch.Window.EndMs)/f.grid.StepMs() + 1
+			f.group = appendVerdict(f.group, &it, windows, late)
 		case it.Probes > 1:
-			f.group = appendVerdict(f.group, &it, late)
+			f.group = appendVerdict(f.group, &it, 1, late)
 		case late:
 			f.oldest = min(f.oldest, it.TimeMs)
 			f.records = AppendLate(f.records, &LateRecord{TimeMs: it.TimeMs, Missed: missed, All: it.Windows == 1, Raw: it.Raw})
@@ -40,6 +50,18 @@ func (f *findings) judge(batch *Batch, late bool) error {
 	}
 	return batch.Err()
 }
+
+// judgeRun adds an element that is late for a run of windows.
+func (f *findings) judgeRun(batch *Batch, it Item) {
+	end, last := min(batch.Window.EndMs, it.OtherMs), max(batch.Window.EndMs, it.OtherMs)
+	f.earliest = min(f.earliest, end)
+	for ; end <= last; end += f.grid.StepMs() {
+		f.verdicts = appendVerdicts(f.verdicts, batch.nonce, f.grid.EndingAt(end), true, appendVerdict(nil, &it, 1, true))
+		it.Raw = nil // one of them needs it
+	}
+}
+
+func abs(n int64) int64 { return max(n, -n) }
 
 func (f *findings) size() int { return len(f.records) + len(f.verdicts) }
 

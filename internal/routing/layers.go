@@ -102,7 +102,7 @@ func refuse(parcel []byte, record, verdict Emit) error {
 			return err
 		}
 		if found[shard] == nil {
-			found[shard] = newFindings()
+			found[shard] = newFindings(nil)
 		}
 		return found[shard].judge(&batch, true)
 	})

@@ -32,6 +32,11 @@ type batchKey struct {
 // Emit sends a batch on; the time is the output timestamp.
 type Emit = func(beam.EventTime, int64, []byte)
 
+// packerFor returns a Packer for elements that have their numbers already.
+func packerFor(nonce uint64) Packer {
+	return Packer{batches: map[batchKey]*[]byte{}, nonce: nonce}
+}
+
 // NextSeq returns a number for an element with several probes, unique for the
 // nonce of the batches that it goes into.
 func (p *Packer) NextSeq() uint64 {

@@ -94,12 +94,12 @@ func Route(s beam.Scope, cfg Config, suspects beam.PCollection) Routed {
 	var out Routed
 	var verdicts, late []beam.PCollection
 	batches := suspects
-	var passed []beam.PCollection
+	var early narrowed
 
 	switch {
 	case cfg.Probe:
-		pass, rest := probe(s.Scope("probe"), cfg, suspects)
-		batches, passed = rest, append(passed, pass)
+		early = narrow(s.Scope("narrow"), cfg, suspects)
+		batches, late, verdicts = early.single, early.late, early.verdicts
 	case cfg.Layered:
 		batches, late, verdicts = layers(s.Scope("layers"), cfg, suspects)
 	case cfg.RetentionMs > 0:
@@ -115,11 +115,12 @@ func Route(s beam.Scope, cfg Config, suspects beam.PCollection) Routed {
 	last := cfg.LatenessMs == 0
 	pass, rest, verdict := gate(s.Scope("on_time"), cfg.memory(),
 		&splitFn{RestDelayMs: cfg.LatenessMs, Last: last, Final: true, Many: cfg.Many}, batches)
-	out.OnTime = flatten(s.Scope("in_time"), append(passed, pass))
+	out.OnTime = flatten(s.Scope("in_time"), append(early.onTime, pass))
 	verdicts = append(verdicts, verdict)
 	if !last {
-		out.Corrections, rest, verdict = gate(s.Scope("within_lateness"), cfg.memory(),
+		pass, rest, verdict = gate(s.Scope("within_lateness"), cfg.memory(),
 			&splitFn{PassDelayMs: cfg.LatenessMs, Last: true, Final: true, Many: cfg.Many}, rest)
+		out.Corrections = flatten(s.Scope("corrections"), append(early.corrections, pass))
 		verdicts = append(verdicts, verdict)
 	}
 	late = append(late, rest)

@@ -5,6 +5,9 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/internal/portable"
+	"tidemark/windowfns"
 )
 
 func init() {
@@ -52,11 +55,23 @@ type splitFn struct {
 	Last        bool // no further gate for what is late here
 	Final       bool // what passes here is in time
 	Many        bool // elements can have several windows
+
+	// Windows is the grid of the windows, where items can stand for several.
+	Windows portable.Value
+
+	grid windowfns.Grid
+}
+
+func (f *splitFn) Setup() (err error) {
+	if f.Windows.Type.T != nil {
+		f.grid, err = portable.As[windowfns.Grid](f.Windows)
+	}
+	return err
 }
 
 func (f *splitFn) ProcessElement(pane beam.PaneInfo, shard int64, batches func(*[]byte) bool, pass, rest, verdict Emit) error {
 	late := pane.Timing == typex.PaneLate
-	found := newFindings()
+	found := newFindings(f.grid)
 	var b []byte
 	for batches(&b) {
 		batch, err := ReadBatch(b)
@@ -76,7 +91,7 @@ func (f *splitFn) ProcessElement(pane beam.PaneInfo, shard int64, batches func(*
 			}
 			if found.size() >= flushBytes {
 				found.emit(shard, rest, verdict)
-				found = newFindings()
+				found = newFindings(f.grid)
 			}
 		}
 	}

@@ -14,11 +14,11 @@ import (
 //
 // and an item's is
 //
-//	time varint | flags byte | [seq, probes, windows uvarint] | [last varint] |
+//	time varint | flags byte | [seq, probes, windows uvarint] | [other varint] |
 //	len(body) uvarint | body | [len(raw) uvarint | raw]
 //
 // The bracketed numbers are there when the element has more than one probe or
-// window, the last end when flagRun is set, and the raw part when flagRaw is.
+// window, the other end when flagRun is set, and the raw part when flagRaw is.
 
 const (
 	flagMany      = 1 << iota // the element has several windows
@@ -38,10 +38,11 @@ type Item struct {
 	Windows int
 
 	// Run says that the item stands for more windows than that of its batch: for
-	// all up to the one that ends at LastMs. See [Config.Probe]. LastMs is the end
-	// of the batch's window in others that are read.
-	Run    bool
-	LastMs int64
+	// all between it and the one that ends at OtherMs, which can lie on either
+	// side. See [Config.Probe]. Of items that are read and stand for one window,
+	// OtherMs is its end.
+	Run     bool
+	OtherMs int64
 
 	// Body is what goes on when the element is in time.
 	Body []byte
@@ -83,7 +84,7 @@ func appendItem(b []byte, it *Item) []byte {
 		b = binary.AppendUvarint(b, uint64(it.Windows))
 	}
 	if it.Run {
-		b = binary.AppendVarint(b, it.LastMs)
+		b = binary.AppendVarint(b, it.OtherMs)
 	}
 	b = AppendPrefixed(b, it.Body)
 	if flags&flagRaw != 0 {
@@ -124,9 +125,9 @@ func (b *Batch) Next(it *Item) bool {
 		it.Probes = int(b.r.Uvarint())
 		it.Windows = int(b.r.Uvarint())
 	}
-	it.Run, it.LastMs = flags&flagRun != 0, b.Window.EndMs
+	it.Run, it.OtherMs = flags&flagRun != 0, b.Window.EndMs
 	if it.Run {
-		it.LastMs = b.r.Varint()
+		it.OtherMs = b.r.Varint()
 	}
 	it.Body = b.r.Prefixed()
 	it.Raw = nil

@@ -43,7 +43,7 @@ func (f *foldInFn) ProcessElement(shard int64, packed []byte, emit emitBlock) er
 		if r.Err() != nil {
 			return r.Err()
 		}
-		k := blockKey{kind: f.Kind, shard: shard, startMs: batch.Window.StartMs, firstMs: batch.Window.EndMs, lastMs: it.LastMs}
+		k := blockKey{kind: f.Kind, shard: shard, startMs: batch.Window.StartMs, firstMs: batch.Window.EndMs, lastMs: it.OtherMs}
 		if err := blocks.add(f.agg, k, key, r.Bytes(r.Len())); err != nil {
 			return err
 		}
