@@ -72,20 +72,21 @@ func TestAverageJobs(t *testing.T) {
 	orders := dump(t, m)
 	averages := map[Kind]Lines{
 		Rows: of(averageLine("a", 8, 0, "0.5", 1), averageLine("b", 8, 0, "2", 2), averageLine("a", 8, 1, "0.25", 3)),
-		Late: of(lateLine("in", 1, 8)), Bad: of(badLine("in", 2)), Counts: of(plainLine(8, 3, 1, 1), plainLine(8, 2, 0, 0)),
+		Late: of(lateLine("in", 1, 8)), Bad: of(badLine("in", 2)), Counts: of(plainLine(8, 3, 1, 1), plainLine(8, 2, 0, 0), plainLine(9, 0, 0, 2)),
 	}
-	ok(t, beginAverages(t, m, "readings").Replace(averages, Summary{Assigned: 6, Added: 5, Late: 1, Bad: 1}))
+	ok(t, beginAverages(t, m, "readings").Replace(averages, Summary{Assigned: 8, Added: 5, Late: 3, Bad: 1}))
 	same(t, "rows", []string{"a|1|0.25|1|3", "b|0|2|null|2"}, query(t, m, "SELECT key, revision, average, previous_average, count FROM averages"))
-	same(t, "counts", []string{"|6|5|1|1|null|null|null|null"},
+	same(t, "counts", []string{"|6|5|1|1|null|null|null|null", "|2|0|0|2|null|null|null|null"},
 		query(t, m, "SELECT currency, assigned, added, corrected, late, assigned_sum, added_sum, corrected_sum, late_sum FROM window_counts WHERE job = 'readings'"))
 	same(t, "aggregates", []string{"orders|gmv|0", "readings|average|0"}, query(t, m, "SELECT job, aggregate, sessions FROM runs"))
 	both := dump(t, m)
-	ok(t, beginAverages(t, m, "readings").Replace(averages, Summary{Assigned: 6, Added: 5, Late: 1, Bad: 1}))
+	ok(t, beginAverages(t, m, "readings").Replace(averages, Summary{Assigned: 8, Added: 5, Late: 3, Bad: 1}))
 	same(t, "the same again", both, dump(t, m))
 	got, faults := balances(t, m, "readings")
 	same(t, "balances", []string{
 		"readings 08 - 6=5(1)+1 <nil>=<nil>(<nil>)+<nil>",
-		"readings all - 6=5(1)+1 <nil>=<nil>(<nil>)+<nil> bad 1",
+		"readings 09 - 2=0(0)+2 <nil>=<nil>(<nil>)+<nil>", // all late: no rows
+		"readings all - 8=5(1)+3 <nil>=<nil>(<nil>)+<nil> bad 1",
 	}, got)
 	same(t, "faults", nil, faults)
 

@@ -28,9 +28,7 @@ func oldTables(t *testing.T, m *Mart) (out []string) {
 		for _, c := range query(t, m, "SELECT name FROM pragma_table_info(?) WHERE name NOT IN ('aggregate', 'sessions')", name) {
 			cols += ", quote(" + c + ")"
 		}
-		for _, row := range query(t, m, "SELECT '"+name+"'"+cols+" FROM "+name) {
-			out = append(out, row)
-		}
+		out = append(out, query(t, m, "SELECT '"+name+"'"+cols+" FROM "+name)...)
 	}
 	return out
 }
