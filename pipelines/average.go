@@ -1,8 +1,6 @@
 package pipelines
 
 import (
-	"errors"
-
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
@@ -16,7 +14,8 @@ func init() {
 	register.Function1x1(valueOf)
 }
 
-// Average says what a pipeline of averages reads, computes and writes.
+// Average says what a pipeline of averages reads, computes and writes. Its counts
+// are by window, in elements.
 type Average struct {
 	Source
 	Outputs
@@ -27,16 +26,22 @@ type Average struct {
 
 // Build adds the pipeline to s.
 func (a Average) Build(s beam.Scope) error {
-	if a.Counts.ID != "" {
-		return errors.New("pipelines.Average: counts by window are for GMV only")
-	}
 	in, bad, err := a.read(s)
 	if err != nil {
 		return err
 	}
 	cfg := a.Config
 	cfg.Watermarked = a.marked()
-	averages, late, err := average.TryPerKey(s, cfg, valueOf, in)
+	var averages, late beam.PCollection
+	if o := a.Counts; o.ID == "" {
+		averages, late, err = average.TryPerKey(s, cfg, valueOf, in)
+	} else {
+		var counts beam.PCollection
+		if averages, counts, late, err = average.TryPerKeyWithCounts(s, cfg, valueOf, in); err == nil {
+			s := s.Scope("counts")
+			sink.Write(s, o.ID, rows.AverageCountLines(s, counts))
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (g GMV) Build(s beam.Scope) error {
 		var counts beam.PCollection
 		if totals, overflows, counts, late, err = gmv.TryPerKeyWithCounts(s, cfg, entryOf, in); err == nil {
 			s := s.Scope("counts")
-			sink.Write(s, o.ID, rows.CountLines(s, counts))
+			sink.Write(s, o.ID, rows.GMVCountLines(s, counts))
 		}
 	}
 	if err != nil {

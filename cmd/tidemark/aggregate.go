@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"tidemark/connectors/files"
+	"tidemark/connectors/mart"
 	"tidemark/connectors/records"
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
 	"tidemark/pipelines"
 	"tidemark/transforms/aggregate"
+	"tidemark/windowfns"
 )
 
 // aggregateFlags are the flags of commands that aggregate records per key and
@@ -44,8 +46,8 @@ type kind struct {
 	// build adds the pipeline.
 	build func(s scope, src pipelines.Source, out pipelines.Outputs, cfg aggregate.Config) error
 
-	// mart says that there are tables for its rows.
-	mart bool
+	// aggregate is what its rows are in a mart.
+	aggregate mart.Aggregate
 }
 
 func (g *aggregateFlags) define(fs *flagSet, k *kind) {
@@ -127,7 +129,7 @@ func (k *kind) run(ctx context.Context, args []string) error {
 		return g.reportLateness(ctx, src, fn, in, os.Stdout, os.Stderr)
 	}
 	src.Timeline, src.Script = in.steps, in.name
-	outs, err := g.outputs(fs, k, in, args)
+	outs, err := g.outputs(fs, k, fn, in, args)
 	if err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func (k *kind) run(ctx context.Context, args []string) error {
 }
 
 // outputs checks where everything goes.
-func (g *aggregateFlags) outputs(fs *flagSet, k *kind, in input, args []string) (outlets, error) {
+func (g *aggregateFlags) outputs(fs *flagSet, k *kind, windows windowfns.Fn, in input, args []string) (outlets, error) {
 	out := outlets{how: g.release(in), stdout: os.Stdout}
 	layout := func(f rows.Format) sink.Layout { return k.layout(f, g) }
 	inputs := append(files.Paths(in.files), in.name)
@@ -163,22 +165,23 @@ func (g *aggregateFlags) outputs(fs *flagSet, k *kind, in input, args []string) 
 			return outlets{}, err
 		}
 	}
-	toMart, mart, err := g.martOutputs(append(inputs, g.output, g.late, g.bad))
+	toMart, to, err := g.martOutputs(append(inputs, g.output, g.late, g.bad))
 	if err != nil {
 		return outlets{}, err
 	}
-	name, err := g.jobName(fs, mart, k.name, cmp.Or(g.timeline, g.input))
+	name, err := g.jobName(fs, to, k.name, cmp.Or(g.timeline, g.input))
 	if err != nil {
 		return outlets{}, err
 	}
-	if mart == nil {
+	if to == nil {
 		return out, nil
 	}
-	if !k.mart {
-		return outlets{}, usagef("a mart for tidemark %s, want a file or -: this version's marts hold GMV only", k.name)
+	_, sessions := windows.(windowfns.Session)
+	to.info = mart.RunInfo{Job: name, Command: strings.Join(append([]string{k.name}, args...), " "), Aggregate: k.aggregate, Sessions: sessions}
+	if err := mart.CheckJob(to.path, to.info); err != nil {
+		return outlets{}, usagef("--job: %w", err)
 	}
-	mart.info.Job, mart.info.Command = name, strings.Join(append([]string{k.name}, args...), " ")
-	out.list, out.mart = append(out.list, toMart...), mart
+	out.list, out.mart = append(out.list, toMart...), to
 	return out, nil
 }
 

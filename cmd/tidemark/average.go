@@ -1,6 +1,7 @@
 package main
 
 import (
+	"tidemark/connectors/mart"
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
 	"tidemark/pipelines"
@@ -16,6 +17,7 @@ comes within the allowed lateness. What comes later goes to --late_output.
 
 usage: tidemark average --input FILE --window 3m --every 1m [flags]
        tidemark average --timeline FILE --window 3m --every 1m [flags]`,
+	aggregate: mart.Average,
 
 	define: func(g *aggregateFlags, fs *flagSet) {
 		fs.section("", func() {

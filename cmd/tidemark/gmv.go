@@ -1,6 +1,7 @@
 package main
 
 import (
+	"tidemark/connectors/mart"
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
 	"tidemark/pipelines"
@@ -16,7 +17,7 @@ comes within the allowed lateness. What comes later goes to --late_output.
 
 usage: tidemark gmv --input FILE --window 1h [flags]
        tidemark gmv --timeline FILE --window 1h [flags]`,
-	mart: true,
+	aggregate: mart.GMV,
 
 	define: func(g *aggregateFlags, fs *flagSet) {
 		fs.section("", func() {

@@ -74,7 +74,7 @@ func alter(t *testing.T, path, statement string) {
 func dump(t *testing.T, path string, runs bool) string {
 	t.Helper()
 	var b strings.Builder
-	for _, table := range []string{"gmv", "window_counts", "late", "bad", "overflows"} {
+	for _, table := range []string{"gmv", "averages", "window_counts", "late", "bad", "overflows"} {
 		cols := ask(t, path, "SELECT name FROM pragma_table_info(?)", table)
 		if !runs {
 			cols = slices.DeleteFunc(cols, func(name string) bool { return name == "run" })
@@ -179,13 +179,29 @@ func TestMart(t *testing.T) {
 
 // TestMartJobs has jobs with and without names, and inputs that change.
 func TestMartJobs(t *testing.T) {
+	for _, c := range []struct{ command, allJobs, day string }{
+		{
+			"gmv", "SELECT key, sum, count, jobs FROM gmv_all_jobs ORDER BY key: a|11|2|2\nb|2|1|1\nc|20|1|1",
+			"SELECT key, sum, run FROM gmv WHERE job = 'day' ORDER BY key",
+		},
+		{
+			"average --value_field amount_cents", "SELECT key, average, count, jobs FROM averages_all_jobs ORDER BY key: a|5.5|2|2\nb|2|1|1\nc|20|1|1",
+			"SELECT key, average, run FROM averages WHERE job = 'day' ORDER BY key",
+		},
+	} {
+		t.Run(c.command, func(t *testing.T) { testMartJobs(t, c.command, c.allJobs, c.day) })
+	}
+}
+
+// testMartJobs runs a command; allJobs and day are queries, and what they find.
+func testMartJobs(t *testing.T, command, allJobs, day string) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	path := filepath.Join(dir, "mart.db")
 	write(t, dir, "1.ndjson", order("a", "08:00:00", 1)+order("b", "08:00:00", 2)+"{}\n")
 	write(t, dir, "2.ndjson", order("a", "08:30:00", 10)+order("c", "08:00:00", 20))
 	load := func(from, args string) {
 		t.Helper()
-		r := tidemark(t, from, "", append(strings.Fields("gmv --window 1h --output sqlite:"+path), strings.Fields(args)...)...)
+		r := tidemark(t, from, "", append(strings.Fields(command+" --window 1h --output sqlite:"+path), strings.Fields(args)...)...)
 		if r.status != exitOK && r.status != exitBad || !counts.MatchString(r.lastLine()) || r.stdout != "" {
 			t.Fatalf("%s: %+v", args, r)
 		}
@@ -202,12 +218,13 @@ func TestMartJobs(t *testing.T) {
 	if got := ask(t, path, "SELECT count(DISTINCT job), count(*) FROM runs"); !slices.Equal(got, []string{"2|6"}) {
 		t.Errorf("jobs and runs: %s", got)
 	}
-	same(t, "all jobs", "a|11|2|2\nb|2|1|1\nc|20|1|1", strings.Join(ask(t, path, "SELECT key, sum, count, jobs FROM gmv_all_jobs ORDER BY key"), "\n"))
+	allJobs, want, _ := strings.Cut(allJobs, ": ")
+	same(t, "all jobs", want, strings.Join(ask(t, path, allJobs), "\n"))
 
 	// What an input no longer has goes away; other jobs stay.
 	load(dir, "--job day --input 1.ndjson")
 	load(dir, "--job day --input 2.ndjson")
-	same(t, "the job", "a|10|8\nc|20|8", strings.Join(ask(t, path, "SELECT key, sum, run FROM gmv WHERE job = 'day' ORDER BY key"), "\n"))
+	same(t, "the job", "a|10|8\nc|20|8", strings.Join(ask(t, path, day), "\n"))
 	if n := ask(t, path, "SELECT count(*) FROM bad WHERE job = 'day'"); n[0] != "0" {
 		t.Errorf("%s bad records, want none", n)
 	}
@@ -228,10 +245,10 @@ func TestMartRefused(t *testing.T) {
 	write(t, dir, "text.db", strings.Repeat("key,sum\n", 100))
 	fill(t, filepath.Join(dir, "mart.db"), "orders", 0)
 	fill(t, filepath.Join(dir, "next.db"), "orders", 0)
-	alter(t, filepath.Join(dir, "next.db"), "PRAGMA user_version = 2")
+	alter(t, filepath.Join(dir, "next.db"), "PRAGMA user_version = 3")
 	before := contents(t, dir)
 	for _, c := range []struct{ args, want string }{
-		{"--input in.ndjson --output sqlite:next.db", `--output: mart "next.db": not a mart of this version: its schema version (user_version) is 2, want 1`},
+		{"--input in.ndjson --output sqlite:next.db", `--output: mart "next.db": not a mart of this version: its schema version (user_version) is 3, want 2`},
 		{"--input in.ndjson --late_output sqlite:text.db", `--late_output: mart "text.db": not a mart: not a SQLite file`},
 		{"--input in.ndjson --output sqlite:in.ndjson", `--output: mart "in.ndjson": not a mart`},
 		{"--input in.ndjson --output sqlite:gone/mart.db", `--output: mart "gone/mart.db": folder "gone": no such file`},

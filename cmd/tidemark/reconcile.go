@@ -15,9 +15,10 @@ import (
 )
 
 const reconcileUsage = `Checks in a mart that nothing was lost: that assigned = added + late holds for
-every window, in counts and in money; that its rows and overflows come to what
-was added, if the run that has written last is done and rows go to the mart; and
-that all windows come to what that run has counted, if it has replaced the job.
+every window, in counts and, for GMV, in money; that its rows and overflows come
+to what was added, if the run that has written last is done and rows go to the
+mart (of sessions, over all windows); and that all windows come to what that run
+has counted, if it has replaced the job.
 Prints a row for each window of each job, one for each currency of a job that has
 any, and one for the job.
 Exit status 1 if it does not hold anywhere, after all rows are printed. A newest
@@ -87,21 +88,26 @@ func runReconcile(ctx context.Context, args []string) error {
 }
 
 // balanceRow is a row of the command's output. A null stands for a window in
-// totals, and for a sum over several currencies.
+// totals.
 type balanceRow struct {
-	Job          string   `json:"job"`
-	Start        *string  `json:"window_start"`
-	End          *string  `json:"window_end"`
-	Currency     *string  `json:"currency,omitempty"`
-	Assigned     int64    `json:"assigned"`
-	Added        int64    `json:"added"`
-	Corrected    int64    `json:"corrected"`
-	Late         int64    `json:"late"`
+	Job       string  `json:"job"`
+	Start     *string `json:"window_start"`
+	End       *string `json:"window_end"`
+	Currency  *string `json:"currency,omitempty"`
+	Assigned  int64   `json:"assigned"`
+	Added     int64   `json:"added"`
+	Corrected int64   `json:"corrected"`
+	Late      int64   `json:"late"`
+	*moneyRow         // nil, and not there, in jobs without money
+	Bad       any     `json:"bad,omitempty"` // in the row of a job an *int64, which may be nil: then it is null
+}
+
+// moneyRow is the money of a row. A null stands for a sum over several currencies.
+type moneyRow struct {
 	AssignedSum  *big.Int `json:"assigned_sum"`
 	AddedSum     *big.Int `json:"added_sum"`
 	CorrectedSum *big.Int `json:"corrected_sum"`
 	LateSum      *big.Int `json:"late_sum"`
-	Bad          any      `json:"bad,omitempty"` // in the row of a job an *int64, which may be nil: then it is null
 }
 
 // reconcile prints the rows of a job, or of all where job is "", and returns what
@@ -117,7 +123,9 @@ func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer)
 		row := balanceRow{
 			Job: b.Job, Currency: b.Currency,
 			Assigned: b.Assigned, Added: b.Added, Corrected: b.Corrected, Late: b.Late,
-			AssignedSum: b.AssignedSum, AddedSum: b.AddedSum, CorrectedSum: b.CorrectedSum, LateSum: b.LateSum,
+		}
+		if b.Money {
+			row.moneyRow = &moneyRow{b.AssignedSum, b.AddedSum, b.CorrectedSum, b.LateSum}
 		}
 		if w := b.Window; w != nil {
 			start, end := records.FormatTime(w.StartMs), records.FormatTime(w.EndMs)

@@ -22,14 +22,26 @@ func countsOf(hour int, currency string, assigned, added, corrected, late int) s
 		hour, hour+1, currency, assigned, added, corrected, late, added, corrected, late)
 }
 
-// fill runs a job that puts lines of window counts into the mart at path.
+// plain are such counts without money.
+func plain(line string) string {
+	line, _, _ = strings.Cut(line, `,"assigned_sum"`)
+	return strings.Replace(line, `"currency":"",`, "", 1) + "}"
+}
+
+// fill runs a job of GMV that puts lines of window counts into the mart at path.
 func fill(t *testing.T, path, job string, bad int64, lines ...string) {
+	t.Helper()
+	fillFor(t, path, mart.RunInfo{Job: job, Command: "gmv"}, bad, lines...)
+}
+
+// fillFor is fill for any job.
+func fillFor(t *testing.T, path string, info mart.RunInfo, bad int64, lines ...string) {
 	t.Helper()
 	m, err := mart.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := m.Begin(mart.RunInfo{Job: job, Command: "gmv"})
+	run, err := m.Begin(info)
 	if err == nil {
 		sum := mart.Summary{Bad: bad}
 		for _, l := range lines {
@@ -69,6 +81,7 @@ func TestReconcile(t *testing.T) {
 	large := strings.NewReplacer(`"assigned_sum":"1"`, `"assigned_sum":"`+huge+`"`, `"added_sum":"1"`, `"added_sum":"`+huge+`"`)
 	fill(t, path, "orders", 2, countsOf(9, "", 3, 2, 1, 1), large.Replace(countsOf(8, "", 1, 1, 0, 0)))
 	fill(t, path, "<money>", 0, countsOf(8, "USD", 1, 0, 0, 1), countsOf(8, "EUR", 2, 2, 0, 0), countsOf(9, "EUR", 1, 1, 1, 0))
+	fillFor(t, path, mart.RunInfo{Job: "readings", Aggregate: mart.Average}, 1, plain(countsOf(8, "", 3, 2, 1, 1)))
 	before := contents(t, dir)
 
 	money := balanceOf("<money>", 8, `"currency":"EUR","assigned":2,"added":2,"corrected":0,"late":0,"assigned_sum":2,"added_sum":2,"corrected_sum":0,"late_sum":0`) +
@@ -81,8 +94,11 @@ func TestReconcile(t *testing.T) {
 		balanceOf("orders", 9, `"assigned":3,"added":2,"corrected":1,"late":1,"assigned_sum":3,"added_sum":2,"corrected_sum":1,"late_sum":1`) +
 		balanceOf("orders", -1, `"assigned":4,"added":3,"corrected":1,"late":1,"assigned_sum":170141183460469231731687303715884105730,`+
 			`"added_sum":170141183460469231731687303715884105729,"corrected_sum":1,"late_sum":1,"bad":2`)
+	readings := balanceOf("readings", 8, `"assigned":3,"added":2,"corrected":1,"late":1`) +
+		balanceOf("readings", -1, `"assigned":3,"added":2,"corrected":1,"late":1,"bad":1`)
 	for _, c := range []struct{ args, want string }{
-		{"--mart sqlite:mart.db", money + orders},
+		{"--mart sqlite:mart.db", money + orders + readings},
+		{"--mart sqlite:mart.db --job readings", readings},
 		{"--mart sqlite:mart.db --job orders", orders},
 		{"--job=<money> --mart=sqlite://" + path, money},
 	} {
@@ -136,7 +152,10 @@ func TestReconcileFails(t *testing.T) {
 	fill(t, path, "good", 0, countsOf(8, "", 1, 1, 0, 0))
 	fill(t, path, "money", 0, strings.Replace(countsOf(8, "", 2, 1, 0, 1), `"late_sum":"1"`, `"late_sum":"0"`, 1))
 	fill(t, path, "orders", 0, countsOf(8, "", 1, 1, 0, 0), countsOf(9, "", 3, 1, 1, 1))
+	fillFor(t, path, mart.RunInfo{Job: "readings", Aggregate: mart.Average}, 0, plain(countsOf(8, "", 2, 1, 0, 0)))
 	for job, want := range map[string]string{
+		"readings": `tidemark: the conservation law does not hold in 2 rows: job "readings", window 2024-06-01T08:00:00Z to 2024-06-01T09:00:00Z: ` +
+			"assigned=2 is not added=1 + late=0",
 		"money": `tidemark: the conservation law does not hold in 2 rows: job "money", window 2024-06-01T08:00:00Z to 2024-06-01T09:00:00Z: ` +
 			"assigned_sum=2 is not added_sum=1 + late_sum=0",
 		"orders": `tidemark: the conservation law does not hold in 2 rows: job "orders", window 2024-06-01T09:00:00Z to 2024-06-01T10:00:00Z: ` +
@@ -146,13 +165,13 @@ func TestReconcileFails(t *testing.T) {
 		if r.status != exitFailed || r.lastLine() != want || len(lines(t, r.stderr)) != 1 {
 			t.Errorf("status %d, standard error:\n%s\nwant 1 and:\n%s", r.status, r.stderr, want)
 		}
-		if n := len(lines(t, r.stdout)); n != map[string]int{"money": 2, "orders": 3}[job] {
+		if n := len(lines(t, r.stdout)); n != map[string]int{"readings": 2, "money": 2, "orders": 3}[job] {
 			t.Errorf("%d rows: %s", n, r.stdout)
 		}
 	}
 	all := tidemark(t, dir, "", "reconcile", "--mart", "sqlite:mart.db")
-	if n := len(lines(t, all.stdout)); all.status != exitFailed || n != 7 || !strings.Contains(all.stderr, "in 4 rows") {
-		t.Errorf("status %d, %d rows, standard error %q, want 1, 7 rows and 4 of them wrong", all.status, n, all.stderr)
+	if n := len(lines(t, all.stdout)); all.status != exitFailed || n != 9 || !strings.Contains(all.stderr, "in 6 rows") {
+		t.Errorf("status %d, %d rows, standard error %q, want 1, 9 rows and 6 of them wrong", all.status, n, all.stderr)
 	}
 
 	// Of a run that goes on, or was killed, not all counts are there yet.
@@ -176,18 +195,29 @@ func TestReconcileFails(t *testing.T) {
 // TestReconcileRows has rows that are not there any more, and a newest run that
 // has failed.
 func TestReconcileRows(t *testing.T) {
+	counts := countsOf(8, "", 1, 1, 0, 0)
+	for _, c := range []struct {
+		aggregate   mart.Aggregate
+		row, counts string
+	}{
+		{mart.GMV, hourRow("a", 8, 2, 1, "08:00:00"), strings.ReplaceAll(counts, `"1"`, `"2"`)},
+		{mart.Average, averageRow("a", 8, "2", "2", 1, "08:00:00"), plain(counts)},
+	} {
+		t.Run(string(c.aggregate), func(t *testing.T) { testReconcileRows(t, c.aggregate, c.row, c.counts) })
+	}
+}
+
+func testReconcileRows(t *testing.T, aggregate mart.Aggregate, row, counts string) {
 	dir := t.TempDir()
 	m, err := mart.Open(filepath.Join(dir, "mart.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := func(line string) mart.Lines { return func(emit func([]byte) error) error { return emit([]byte(line)) } }
-	const row = `{"key":"a","window_start":"2024-06-01T08:00:00Z","window_end":"2024-06-01T09:00:00Z","pane":"ON_TIME","revision":0,` +
-		`"sum":2,"previous_sum":null,"count":1,"previous_count":null,"max_event_time":"2024-06-01T08:00:00Z"}`
 	for _, job := range []string{"good", "wrong"} {
-		run, err := m.Begin(mart.RunInfo{Job: job, Command: "gmv"})
+		run, err := m.Begin(mart.RunInfo{Job: job, Aggregate: aggregate})
 		if err == nil {
-			all := map[mart.Kind]mart.Lines{mart.Rows: lines(row), mart.Counts: lines(strings.ReplaceAll(countsOf(8, "", 1, 1, 0, 0), `"1"`, `"2"`))}
+			all := map[mart.Kind]mart.Lines{mart.Rows: lines(strings.TrimSpace(row)), mart.Counts: lines(counts)}
 			if job == "wrong" {
 				all[mart.Rows] = func(func([]byte) error) error { return nil }
 			}
@@ -197,7 +227,7 @@ func TestReconcileRows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run, err := m.Begin(mart.RunInfo{Job: "good", Command: "gmv"})
+	run, err := m.Begin(mart.RunInfo{Job: "good", Aggregate: aggregate})
 	if err := errors.Join(err, run.Finish(mart.Failed, mart.Summary{}), m.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -191,7 +191,6 @@ func TestRefusedRest(t *testing.T) {
 		{"a switch twice", gmv + "--stream --stream", []string{"flag stream: the flag is given twice, want it once"}},
 		{"mart without a path", "gmv --window 1h --input in.ndjson --output sqlite:", []string{"--output sqlite:, want sqlite:PATH"}},
 		{"mart by host", "gmv --window 1h --input in.ndjson --output sqlite://host/m.db", []string{"--output sqlite://host/m.db, want sqlite:PATH"}},
-		{"mart of averages", "average --window 1h --input in.ndjson --output sqlite:m.db", []string{"a mart for tidemark average, want a file or -"}},
 		{"pipe of averages", "average --window 1h --input in.ndjson --format pipe", []string{"--format pipe, want json or table"}},
 		{"no value field", "average --window 1h --input in.ndjson --value_field=''", []string{"--value_field is empty, want the name of a field"}},
 		{"money of averages", "average --window 1h --input in.ndjson --amount_field x", []string{"-amount_field", "tidemark average --help"}},

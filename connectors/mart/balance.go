@@ -2,13 +2,8 @@ package mart
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"math/big"
-	"slices"
 
 	"tidemark/connectors/records"
 	"tidemark/windowfns"
@@ -23,13 +18,15 @@ type Balance struct {
 
 	Assigned, Added, Corrected, Late int64 // Corrected is a part of Added
 
-	// The money of the same pairs. Nil in the last row of a job with currencies:
-	// they are never added together.
+	// Money says that the job has money. The sums are that of the same pairs; nil
+	// in the last row of a job with currencies, which are never added together.
+	Money                                        bool
 	AssignedSum, AddedSum, CorrectedSum, LateSum *big.Int
 
-	// What the rows of GMV and the overflows of a window come to, each key once.
-	// Nil in totals, and where they need not be what was added: the rows are not
-	// in the mart, or the run that has written last has not ended well.
+	// What the rows and the overflows of a window come to, each key once; of a
+	// job of sessions, what those of all windows come to, in totals. Nil elsewhere,
+	// and where they need not be what was added: the rows are not in the mart, or
+	// the run that has written last has not ended well.
 	RowsCount *int64
 	RowsSum   *big.Int
 
@@ -74,11 +71,10 @@ func (b *Balance) Check() error {
 			}
 		}
 	}
-	if b.AssignedSum == nil {
-		return nil
-	}
-	if sum := new(big.Int).Add(b.AddedSum, b.LateSum); sum.Cmp(b.AssignedSum) != 0 {
-		return fmt.Errorf("%s: assigned_sum=%v is not added_sum=%v + late_sum=%v", b.subject(), b.AssignedSum, b.AddedSum, b.LateSum)
+	if b.AssignedSum != nil {
+		if sum := new(big.Int).Add(b.AddedSum, b.LateSum); sum.Cmp(b.AssignedSum) != 0 {
+			return fmt.Errorf("%s: assigned_sum=%v is not added_sum=%v + late_sum=%v", b.subject(), b.AssignedSum, b.AddedSum, b.LateSum)
+		}
 	}
 	if b.RowsCount != nil && *b.RowsCount != b.Added {
 		return fmt.Errorf("%s: added=%d, and the rows have count=%d", b.subject(), b.Added, *b.RowsCount)
@@ -103,12 +99,17 @@ func (b *Balance) subject() string {
 	return s
 }
 
-// total is a Balance that others are added to.
-func total(job string, currency *string) *Balance {
-	return &Balance{
-		Job: job, Currency: currency,
-		AssignedSum: new(big.Int), AddedSum: new(big.Int), CorrectedSum: new(big.Int), LateSum: new(big.Int),
+// setRows sets what the rows come to.
+func (b *Balance) setRows(s *rowSum) {
+	b.RowsCount = &s.count
+	if b.Money {
+		b.RowsSum = &s.sum
 	}
+}
+
+// setSums takes the money of c.
+func (b *Balance) setSums(c *counts) {
+	b.AssignedSum, b.AddedSum, b.CorrectedSum, b.LateSum = &c.sum[assigned], &c.sum[added], &c.sum[corrected], &c.sum[late]
 }
 
 func (b *Balance) add(o *Balance) {
@@ -116,6 +117,9 @@ func (b *Balance) add(o *Balance) {
 	b.Added += o.Added
 	b.Corrected += o.Corrected
 	b.Late += o.Late
+	if !b.Money {
+		return
+	}
 	b.AssignedSum.Add(b.AssignedSum, o.AssignedSum)
 	b.AddedSum.Add(b.AddedSum, o.AddedSum)
 	b.CorrectedSum.Add(b.CorrectedSum, o.CorrectedSum)
@@ -148,149 +152,4 @@ func (m *Mart) Balances(job string, emit func(*Balance) error) error {
 		}
 	}
 	return nil
-}
-
-// jobsOf lists the jobs by name, or the one that is asked for.
-func jobsOf(tx *sql.Tx, job string) (jobs []string, err error) {
-	rows, err := tx.Query("SELECT DISTINCT job FROM runs WHERE ?1 = '' OR job = ?1 ORDER BY job", job)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close() //nolint:errcheck // nothing was written
-	for rows.Next() {
-		var job string
-		if err := rows.Scan(&job); err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, job)
-	}
-	return jobs, rows.Err()
-}
-
-func balancesOf(tx *sql.Tx, job string, emit func(*Balance) error) (err error) {
-	a := &accountant{job: job, emit: emit, all: total(job, nil), byCurrency: map[string]*Balance{}}
-	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM window_counts WHERE job = ? AND currency <> '')", job).Scan(&a.hasCurrencies); err != nil {
-		return err
-	}
-	h, err := historyOf(tx, job)
-	if err != nil {
-		return err
-	}
-	if h.rows {
-		if a.rows, err = rowSumsOf(tx, job, h); err != nil {
-			return err
-		}
-		defer a.rows.rows.Close() //nolint:errcheck // nothing was written
-	}
-	if err := a.windows(tx, h); err != nil {
-		return err
-	}
-	for _, currency := range slices.Sorted(maps.Keys(a.byCurrency)) {
-		if err := emit(a.byCurrency[currency]); err != nil {
-			return err
-		}
-	}
-	all := a.all
-	if a.hasCurrencies {
-		all.AssignedSum, all.AddedSum, all.CorrectedSum, all.LateSum = nil, nil, nil, nil
-	}
-	all.OfJob, all.Total, all.Run, all.Status = true, h.total, h.newest, h.status
-	if all.Bad, err = badOf(tx, job); err != nil {
-		return err
-	}
-	return emit(all)
-}
-
-// accountant makes the balances of a job.
-type accountant struct {
-	job           string
-	emit          func(*Balance) error
-	hasCurrencies bool
-	rows          *rowSums // nil where the rows are not checked
-	all           *Balance
-	byCurrency    map[string]*Balance
-}
-
-// windows emits the balances of all windows, and adds them up.
-func (a *accountant) windows(tx *sql.Tx, h history) error {
-	rows, err := tx.Query("SELECT window_start_ms, window_end_ms, currency, "+sound+", "+names("", countsTable.content)+
-		" FROM window_counts WHERE job = ?1 ORDER BY window_end_ms, window_start_ms, currency", a.job, h.whole)
-	if err != nil {
-		return err
-	}
-	defer rows.Close() //nolint:errcheck // nothing was written
-	for rows.Next() {
-		b, currency, isSound, err := scanBalance(rows)
-		if err != nil {
-			return err
-		}
-		b.Job = a.job
-		if a.rows != nil {
-			k := countsKey{b.Window.EndMs, b.Window.StartMs, currency}
-			if err := a.rows.before(k, a.uncounted); err != nil {
-				return err
-			}
-			if s := a.rows.take(k); isSound {
-				b.RowsCount, b.RowsSum = &s.count, &s.sum
-			}
-		}
-		if a.hasCurrencies {
-			b.Currency = &currency
-			if a.byCurrency[currency] == nil {
-				a.byCurrency[currency] = total(a.job, &currency)
-			}
-			a.byCurrency[currency].add(b)
-		}
-		a.all.add(b)
-		if err := a.emit(b); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil || a.rows == nil {
-		return err
-	}
-	return a.rows.before(countsKey{endMs: math.MaxInt64, startMs: math.MaxInt64}, a.uncounted)
-}
-
-// uncounted emits the balance of a window that has rows, and no counts.
-func (a *accountant) uncounted(k countsKey, s *rowSum) error {
-	var currency *string
-	if a.hasCurrencies || k.currency != "" {
-		currency = &k.currency
-	}
-	b := total(a.job, currency)
-	b.Window = &windowfns.Window{StartMs: k.startMs, EndMs: k.endMs}
-	b.RowsCount, b.RowsSum = &s.count, &s.sum
-	return a.emit(b)
-}
-
-// scanBalance reads a row of window_counts.
-func scanBalance(rows *sql.Rows) (b *Balance, currency string, isSound bool, err error) {
-	var w windowfns.Window
-	var c counts
-	var sums [counted]any
-	if err := rows.Scan(c.targets(&sums, &w.StartMs, &w.EndMs, &currency, &isSound)...); err != nil {
-		return nil, "", false, err
-	}
-	if err := c.setSums(&sums); err != nil {
-		return nil, "", false, err
-	}
-	return &Balance{
-		Window:   &w,
-		Assigned: c.n[assigned], Added: c.n[added], Corrected: c.n[corrected], Late: c.n[late],
-		AssignedSum: &c.sum[assigned], AddedSum: &c.sum[added], CorrectedSum: &c.sum[corrected], LateSum: &c.sum[late],
-	}, currency, isSound, nil
-}
-
-// badOf returns how many records were bad in the newest run of a job, or nil if
-// that run has written window counts and not ended yet.
-func badOf(tx *sql.Tx, job string) (bad *int64, err error) {
-	err = tx.QueryRow(`WITH newest AS (SELECT coalesce(max(run), 0) AS run FROM window_counts WHERE job = ?1)
-SELECT runs.bad FROM runs, newest
-WHERE job = ?1 AND bad IS NOT NULL AND (runs.run = newest.run OR runs.run > newest.run AND status IN ('done', 'interrupted'))
-ORDER BY runs.run DESC LIMIT 1`, job).Scan(&bad)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return bad, err
 }

@@ -54,10 +54,13 @@ func (c *counts) add(o *counts) {
 }
 
 // deltas add up the lines of window counts before they are written.
-type deltas map[countsKey]*counts
+type deltas struct {
+	money bool // counts are of money too
+	of    map[countsKey]*counts
+}
 
 // addLine adds a line.
-func (d deltas) addLine(line []byte) error {
+func (d *deltas) addLine(line []byte) error {
 	var k countsKey
 	var c counts
 	seen := 0
@@ -84,13 +87,17 @@ func (d deltas) addLine(line []byte) error {
 	if err != nil {
 		return err
 	}
-	if want := 3 + 2*counted; seen != want {
+	const plain = 2 + counted
+	switch want := plain + 1 + counted; {
+	case d.money && seen != want:
 		return fmt.Errorf("has %d of the members window_start, window_end, currency, assigned, added, corrected, late and their sums, want each of the %d once", seen, want)
+	case !d.money && seen != plain:
+		return fmt.Errorf("has %d of the members window_start, window_end, assigned, added, corrected, late and those of money, want each of the first %d once: the job has no money", seen, plain)
 	}
-	if was := d[k]; was != nil {
+	if was := d.of[k]; was != nil {
 		was.add(&c)
 	} else {
-		d[k] = &c
+		d.of[k] = &c
 	}
 	return nil
 }
@@ -127,12 +134,12 @@ func setDigits(z *big.Int, s string) bool {
 
 // write adds d to the rows that the run has in the table name, and empties d. A
 // row of an older run gives way, one of a newer run stays.
-func (d deltas) write(m *Mart, name, job string, run int64) error {
+func (d *deltas) write(m *Mart, name, job string, run int64) error {
 	var args []any
-	for _, k := range slices.SortedFunc(maps.Keys(d), countsKey.compare) {
-		c := d[k]
+	for _, k := range slices.SortedFunc(maps.Keys(d.of), countsKey.compare) {
+		c := d.of[k]
 		var was counts
-		wasRun, err := was.load(m, name, job, k)
+		wasRun, err := was.load(m, name, job, k, d.money)
 		switch {
 		case err != nil:
 			return err
@@ -146,19 +153,23 @@ func (d deltas) write(m *Mart, name, job string, run int64) error {
 			args = append(args, n)
 		}
 		for i := range c.sum {
-			args = append(args, stored(&c.sum[i]))
+			if d.money {
+				args = append(args, stored(&c.sum[i]))
+			} else {
+				args = append(args, nil)
+			}
 		}
 		if err := m.exec(countsTable.insert(name), args...); err != nil {
 			return err
 		}
 	}
-	clear(d)
+	clear(d.of)
 	return nil
 }
 
 // load reads the counts that are in the table name and returns their run, which
 // is 0 if there are none.
-func (c *counts) load(m *Mart, name, job string, k countsKey) (run int64, err error) {
+func (c *counts) load(m *Mart, name, job string, k countsKey, money bool) (run int64, err error) {
 	st, err := m.prepare(countsTable.pick(name))
 	if err != nil {
 		return 0, err
@@ -171,7 +182,7 @@ func (c *counts) load(m *Mart, name, job string, k countsKey) (run int64, err er
 	case err != nil:
 		return 0, err
 	}
-	return run, c.setSums(&sums)
+	return run, c.setSums(&sums, money)
 }
 
 // targets are where the columns of a row go, first ones before those of the
@@ -186,8 +197,12 @@ func (c *counts) targets(sums *[counted]any, first ...any) []any {
 	return first
 }
 
-// setSums takes the sums as they come out of the table.
-func (c *counts) setSums(sums *[counted]any) error {
+// setSums takes the sums as they come out of the table. Without money there are
+// none.
+func (c *counts) setSums(sums *[counted]any, money bool) error {
+	if !money {
+		return nil
+	}
 	for i, v := range sums {
 		switch v := v.(type) {
 		case int64:

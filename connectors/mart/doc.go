@@ -1,6 +1,6 @@
 // Package mart keeps what pipelines put out in a SQLite file, for queries: rows
-// of GMV, the counts of every window, late and bad records, and the runs that
-// they come from.
+// of GMV and of averages, the counts of every window, late and bad records, and
+// the runs that they come from.
 //
 // A [Mart] takes the lines of JSON that every other output gets (see package
 // rows), and lines of window counts. Each belongs to a job, which a name tells
@@ -22,10 +22,11 @@
 // A row is identified by its job and
 //
 //	GMV rows and overflows   key, currency, window
+//	rows of averages         key, window
 //	window counts            currency, window
 //	late and bad records     source, position
 //
-// Of a GMV row the newest (run, revision) wins; whatever the order in which rows
+// Of a row the newest (run, revision) wins; whatever the order in which rows
 // come, an older one never overwrites it. Of the others the newest run wins.
 //
 // [Run.Replace] makes the tables hold what the run has put out, and no more, in

@@ -95,6 +95,7 @@ func TestViews(t *testing.T) {
 	)))
 	ok(t, begin(t, m, "b").Insert(Rows, of(
 		string(rows.AppendGMV(nil, &gmv.Row{Key: "k", StartMs: -1, EndMs: 50, Minor: -5, Count: 2}, false)),
+		string(rows.AppendGMV(nil, &gmv.Row{Key: "k", StartMs: 0, EndMs: 50, Revision: 1}, false)), // withdrawn
 	)))
 	same(t, "readable", []string{
 		"1969-12-31T23:59:59.999Z|1970-01-01T00:00:00.050Z|1969-12-31T23:59:00Z",

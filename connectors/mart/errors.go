@@ -16,11 +16,13 @@ var (
 	ErrNotExist   = errors.New("no such file")
 	ErrReadOnly   = errors.New("read-only")
 	ErrNoJob      = errors.New("no such job")
+	ErrOtherJob   = errors.New("another command's job has that name")
 	ErrSuperseded = errors.New("a newer run of the job has replaced all rows of older ones; nothing was written")
 
 	errEnded     = errors.New("has ended already")
 	errDamaged   = errors.New("damaged: SQLite finds its pages malformed")
 	errCannot    = errors.New("cannot be opened, or its folder does not take the files that SQLite needs next to it")
+	errEmpty     = fmt.Errorf("%w: an empty file", ErrNotMart)
 	errNotSQLite = fmt.Errorf("%w: not a SQLite file", ErrNotMart)
 )
 

@@ -40,7 +40,7 @@ func TestInsert(t *testing.T) {
 		},
 		{
 			"key of zero bytes", Rows, text(rows.AppendGMV(nil, &gmv.Row{Key: "a\x00b\x00", Pane: "LATE"}, false)),
-			"gmv 0|0|a\x00b\x00||0|LATE|0|null|0|null|0",
+			"gmv 0|0|a\x00b\x00||0|LATE|0|null|0|null|null",
 		},
 		{
 			"withdrawn row", Rows, strings.Replace(row("a", 8, 1, 0), `"2024-06-01T08:59:59.999Z"`, "null", 1),
@@ -164,6 +164,24 @@ func TestNewestWins(t *testing.T) {
 	insert(two, Late, lateLine("in", 1, 8))
 	insert(one, Late, lateLine("in", 1, 9), lateLine("im", 1, 9))
 	same(t, "late records", []string{"im|1", "in|2"}, query(t, m, "SELECT source, run FROM late"))
+}
+
+// TestPanes inserts rows and overflows of one window, the last ones first.
+func TestPanes(t *testing.T) {
+	m := newMart(t)
+	g, a := begin(t, m, "gmv"), beginAverages(t, m, "average")
+	insert := func(r *Run, kind Kind, line string) { t.Helper(); ok(t, r.Insert(kind, of(line))) }
+	panes := []string{"EARLY", "ON_TIME", "LATE", "FINAL"}
+	for i := range 2 * len(panes) {
+		revision := len(panes) - 1 - i%len(panes) // all of them twice
+		pane := panes[revision]
+		insert(g, Rows, strings.Replace(row("k", 8, revision, revision), "ON_TIME", pane, 1))
+		insert(a, Rows, strings.Replace(averageLine("k", 8, revision, "0.5", 1), "EARLY", pane, 1))
+		insert(g, Bad, strings.Replace(overLine("k", "", 8, "9223372036854775808", 7), "LATE", pane, 1))
+	}
+	for _, name := range []string{"gmv", "averages", "overflows"} {
+		same(t, name, []string{"k|FINAL"}, query(t, m, "SELECT key, pane FROM "+name))
+	}
 }
 
 // TestCounts adds deltas, within and without 64 bits.

@@ -35,8 +35,9 @@ type Mart struct {
 }
 
 // Open opens the mart at path. Where there is no file, or an empty one, it makes
-// a new mart. A file that is something else, or a mart of another schema version,
-// is an error and stays as it is.
+// a new mart, and a mart of an older schema version becomes one of this version.
+// A file that is something else, or a mart of a newer version, is an error and
+// stays as it is.
 func Open(path string) (*Mart, error) { return OpenFor(path, Patience) }
 
 // OpenFor is [Open] with another patience: how long each call waits for others
@@ -60,12 +61,31 @@ func Check(path string) error {
 	}
 	m, err = open(path, "rw", 0)
 	if err != nil {
-		if errors.Is(err, ErrLocked) {
-			return nil
-		}
-		return err
+		return unlessLocked(err)
 	}
 	return m.Close()
+}
+
+// CheckJob reports whether [Mart.Begin] would refuse the job in the mart at path,
+// which [Check] has let pass, and changes nothing either.
+func CheckJob(path string, info RunInfo) error {
+	m, err := open(path, "ro", 0)
+	switch {
+	case errors.Is(err, ErrNotExist), errors.Is(err, errEmpty):
+		return nil
+	case err != nil:
+		return unlessLocked(err)
+	}
+	return errors.Join(unlessLocked(m.explain(m.checkJob(info))), m.Close())
+}
+
+// unlessLocked is err, or nil if it says that others write at the moment: the mart
+// may be free when it is needed.
+func unlessLocked(err error) error {
+	if errors.Is(err, ErrLocked) {
+		return nil
+	}
+	return err
 }
 
 // look reports whether there is nothing at the path of m yet, or what is wrong
@@ -125,7 +145,7 @@ func open(path, mode string, busy time.Duration) (_ *Mart, err error) {
 	isNew, err := m.look()
 	if err == nil && isNew && mode != "rwc" {
 		if err = ErrNotExist; exists(path) {
-			err = fmt.Errorf("%w: an empty file", ErrNotMart)
+			err = errEmpty
 		}
 	}
 	if err != nil {
@@ -140,7 +160,8 @@ func open(path, mode string, busy time.Duration) (_ *Mart, err error) {
 		}
 	}()
 	if mode == "ro" {
-		return m, m.explain(m.verify())
+		_, err := m.verify()
+		return m, m.explain(err)
 	}
 	return m, m.setUp(mode == "rwc")
 }
@@ -177,8 +198,8 @@ func (m *Mart) connect(mode string) error {
 	return nil
 }
 
-// setUp verifies that m is a mart that can be written, or is empty: then it makes
-// it one if it may.
+// setUp verifies that m is a mart that can be written, or is empty. If it may, it
+// makes it one of this version.
 func (m *Mart) setUp(create bool) error {
 	err := m.hurry(func() error {
 		return m.transact(func() error {
@@ -190,17 +211,24 @@ func (m *Mart) setUp(create bool) error {
 			case empty:
 				return nil
 			}
-			if err := m.verify(); err != nil {
+			version, err := m.verify()
+			if err != nil {
 				return err
+			}
+			if version < schemaVersion && create {
+				return m.execAll(upgrade())
 			}
 			// Of a file that is read-only, it is a statement that writes which
 			// fails, not the beginning of a transaction.
 			return m.exec("DELETE FROM runs WHERE false")
 		})
 	})
-	// Whether another process writes at the moment is not for Open to say.
+	// Whether another process writes at the moment is not for Open to say, unless
+	// it has something to write itself.
 	if errors.Is(err, ErrLocked) {
-		err = m.explain(m.verify())
+		if version, err2 := m.verify(); err2 != nil || version == schemaVersion {
+			err = m.explain(err2)
+		}
 	}
 	if err != nil || !create {
 		return err
@@ -211,10 +239,10 @@ func (m *Mart) setUp(create bool) error {
 	return m.explain(m.execAll([]string{"PRAGMA cache_size = -16384", "PRAGMA synchronous = NORMAL"})) // KiB
 }
 
-// hurry runs f without patience, if m is a mart already: who waits for others does
-// so once, when there is something to write.
+// hurry runs f without patience, if m is a mart of this version already: who waits
+// for others does so once, when there is something to write.
 func (m *Mart) hurry(f func() error) error {
-	if m.verify() != nil {
+	if version, err := m.verify(); err != nil || version < schemaVersion {
 		return f()
 	}
 	if err := m.exec("PRAGMA busy_timeout = 0"); err != nil {
@@ -235,18 +263,18 @@ func (m *Mart) isEmpty() (bool, error) {
 	return things == 0, err
 }
 
-// verify checks that m is a mart of this version.
-func (m *Mart) verify() error {
+// verify checks that m is a mart of a version that is known, and returns it.
+func (m *Mart) verify() (version int, err error) {
 	id, version, err := m.identity()
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case id != applicationID:
-		return fmt.Errorf("%w: a SQLite file with the application_id %d, want %d", ErrNotMart, id, applicationID)
-	case version != schemaVersion:
-		return fmt.Errorf("%w of this version: its schema version (user_version) is %d, want %d", ErrNotMart, version, schemaVersion)
+		return 0, fmt.Errorf("%w: a SQLite file with the application_id %d, want %d", ErrNotMart, id, applicationID)
+	case version < oldestVersion || version > schemaVersion:
+		return 0, fmt.Errorf("%w of this version: its schema version (user_version) is %d, want %d", ErrNotMart, version, schemaVersion)
 	}
-	return nil
+	return version, nil
 }
 
 func (m *Mart) identity() (id, version int, err error) {

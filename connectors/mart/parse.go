@@ -93,6 +93,17 @@ func readIntOrNull(v gjson.Result) (any, error) {
 	return readInt(v)
 }
 
+func readFloatOrNull(v gjson.Result) (any, error) {
+	if v.Type == gjson.Null {
+		return nil, nil
+	}
+	x, err := strconv.ParseFloat(v.Raw, 64)
+	if err != nil || v.Type != gjson.Number {
+		return nil, errors.New("want a number within float64")
+	}
+	return x, nil
+}
+
 func readBool(v gjson.Result) (any, error) {
 	if !v.IsBool() {
 		return nil, errors.New("want true or false")

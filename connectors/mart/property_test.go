@@ -13,7 +13,7 @@ import (
 func cleared(t *rapid.T, m *Mart) *Mart {
 	t.Helper()
 	ok(t, m.transact(func() error {
-		for _, name := range []string{"runs", "sqlite_sequence", "gmv", "window_counts", "late", "bad", "overflows"} {
+		for _, name := range []string{"runs", "sqlite_sequence", "gmv", "averages", "window_counts", "late", "bad", "overflows"} {
 			if err := m.exec("DELETE FROM " + name); err != nil {
 				return err
 			}

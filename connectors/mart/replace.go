@@ -82,7 +82,7 @@ func (m *Mart) exist(query string, args ...any) (found bool, err error) {
 func (r *Run) replace(kind Kind, lines Lines) error {
 	m := r.mart
 	staged := map[*table]bool{}
-	for _, t := range tablesOf(kind) {
+	for _, t := range r.tablesOf(kind) {
 		old, err := m.exist("SELECT 1 FROM "+t.name+" WHERE job = ?", r.job)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"slices"
 )
@@ -31,6 +32,10 @@ type history struct {
 	whole int64
 
 	overflows bool // whole has put its overflows there too
+
+	// Of the runs whose rows can be there some have sessions, whose rows are
+	// checked against the counts of the whole job.
+	sessions bool
 }
 
 func historyOf(tx *sql.Tx, job string) (h history, err error) {
@@ -54,10 +59,26 @@ FROM runs WHERE job = ? AND (wrote_rows OR wrote_late OR wrote_bad OR wrote_coun
 	}
 	err = tx.QueryRow("SELECT run, wrote_bad FROM runs WHERE job = ? AND replaced AND "+accountable+" ORDER BY run DESC LIMIT 1", job).
 		Scan(&h.whole, &h.overflows)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return h, err
 	}
-	return h, err
+	return h, h.setSessions(tx, job)
+}
+
+// setSessions finds out about sessions. Whose window a row of a run that did not
+// end well is in the counts is not known then, so that rows are not checked where
+// there may be any.
+func (h *history) setSessions(tx *sql.Tx, job string) error {
+	version, err := versionOf(tx)
+	if err != nil || version == 1 {
+		return err // of before there were sessions
+	}
+	var unsound bool
+	err = tx.QueryRow(`SELECT coalesce(max(sessions), 0),
+  coalesce(max(run > ?2 AND (wrote_rows OR wrote_late OR wrote_bad OR wrote_counts) AND NOT coalesce(`+accountable+`, 0)), 0)
+FROM runs WHERE job = ?1 AND run >= ?2`, job, h.whole).Scan(&h.sessions, &unsound)
+	h.rows = h.rows && !(h.sessions && unsound)
+	return err
 }
 
 // sound is SQL: the row's run is accountable, or has left nothing that a run of
@@ -66,9 +87,14 @@ const sound = "(run <= ?2 OR run IN (SELECT run FROM runs WHERE job = ?1 AND " +
 
 // rowSum is what the rows and overflows of a window and currency come to.
 type rowSum struct {
-	count int64
-	sum   big.Int
-	sound bool // one of them is
+	count          int64
+	sum            big.Int
+	sound, unsound bool // one of them is
+}
+
+func (s *rowSum) add(o *rowSum) {
+	s.count += o.count
+	s.sum.Add(&s.sum, &o.sum)
 }
 
 // keyState is the sum of a key and window, as it is in a row or an overflow.
@@ -96,14 +122,23 @@ type rowSums struct {
 	sums           map[string]*rowSum // by currency; nil after the last window
 }
 
-// selectStates reads both tables in the order of their primary keys, so that
-// nothing needs to be sorted.
-const selectStates = `SELECT window_end_ms, window_start_ms, key, currency, run, count, sum, false, ` + sound + ` FROM gmv WHERE job = ?1
+// selectGMV and selectAverages read tables in the order of their primary keys, so
+// that nothing needs to be sorted.
+const (
+	selectGMV = `SELECT window_end_ms, window_start_ms, key, currency, run, count, sum, false, ` + sound + ` FROM gmv WHERE job = ?1
 UNION ALL SELECT window_end_ms, window_start_ms, key, currency, run, count, total, true, ` + sound + ` FROM overflows WHERE job = ?1
 ORDER BY 1, 2, 3, 4`
 
-func rowSumsOf(tx *sql.Tx, job string, h history) (*rowSums, error) {
-	rows, err := tx.Query(selectStates, job, h.whole)
+	selectAverages = `SELECT window_end_ms, window_start_ms, key, '', run, count, 0, false, ` + sound + ` FROM averages WHERE job = ?1
+ORDER BY 1, 2, 3`
+)
+
+func rowSumsOf(tx *sql.Tx, job string, of Aggregate, h history) (*rowSums, error) {
+	statement := selectGMV
+	if of == Average {
+		statement = selectAverages
+	}
+	rows, err := tx.Query(statement, job, h.whole)
 	if err != nil {
 		return nil, err
 	}
@@ -142,12 +177,19 @@ func (r *rowSums) read() (*keyState, error) {
 }
 
 // newer picks the newer state of a key: each has counted more elements than those
-// before it in its run.
+// before it in its run, but for a row that withdraws a window, which is the last.
 func (r *rowSums) newer(a, b *keyState) *keyState {
-	if cmp.Or(cmp.Compare(max(a.run, r.history.whole), max(b.run, r.history.whole)), cmp.Compare(a.count, b.count)) < 0 {
+	if cmp.Or(cmp.Compare(max(a.run, r.history.whole), max(b.run, r.history.whole)), cmp.Compare(a.rank(), b.rank())) < 0 {
 		return b
 	}
 	return a
+}
+
+func (s *keyState) rank() int64 {
+	if s.count == 0 {
+		return math.MaxInt64
+	}
+	return s.count
 }
 
 // next goes to the next window.
@@ -175,7 +217,7 @@ func (r *rowSums) next() error {
 		}
 		of.count += s.count
 		of.sum.Add(&of.sum, &s.sum)
-		of.sound = of.sound || s.sound
+		of.sound, of.unsound = of.sound || s.sound, of.unsound || !s.sound
 	}
 	return nil
 }
@@ -205,6 +247,23 @@ func (r *rowSums) before(k countsKey, emit func(countsKey, *rowSum) error) error
 		}
 	}
 	return nil
+}
+
+// rest adds up all windows by currency.
+func (r *rowSums) rest() (map[string]*rowSum, error) {
+	all := map[string]*rowSum{}
+	for r.sums != nil {
+		for currency, s := range r.sums {
+			if all[currency] == nil {
+				all[currency] = new(rowSum)
+			}
+			all[currency].add(s)
+		}
+		if err := r.next(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // take returns the sum of a window and currency, and drops it. It is the first

@@ -14,7 +14,7 @@ type Kind int
 
 // The kinds of lines, as package rows writes them.
 const (
-	Rows   Kind = iota // rows of GMV
+	Rows   Kind = iota // rows of the job's aggregate
 	Late               // late records
 	Bad                // bad records, and sums outside int64
 	Counts             // deltas of window counts; see [Run.Insert]
@@ -43,12 +43,6 @@ func (k Kind) check() error {
 // transaction, and must not use the mart.
 type Lines func(emit func(line []byte) error) error
 
-// RunInfo says what runs.
-type RunInfo struct {
-	Job     string // the name under which rows are kept and replaced; required
-	Command string // for people
-}
-
 // Summary is the account of a run: records, (element, window) pairs, and sums
 // outside int64.
 type Summary struct{ Read, Bad, Assigned, Added, Corrected, Late, Overflowed int64 }
@@ -68,6 +62,7 @@ const (
 type Run struct {
 	mart  *Mart
 	job   string
+	of    Aggregate
 	id    int64
 	ended atomic.Bool
 	wrote [kinds]atomic.Bool // the table of runs says so
@@ -75,21 +70,29 @@ type Run struct {
 
 // Begin begins a run: it takes the next number of the mart, and calls runs of the
 // same job that have not ended crashed. If one of them is alive after all, it can
-// go on and end, but what the new run writes is not overwritten by it.
+// go on and end, but what the new run writes is not overwritten by it. If the job
+// has had another aggregate, errors.Is finds [ErrOtherJob] in the error.
 func (m *Mart) Begin(info RunInfo) (*Run, error) {
-	if info.Job == "" {
+	info.Aggregate = cmp.Or(info.Aggregate, GMV)
+	switch {
+	case info.Job == "":
 		return nil, fmt.Errorf("mart %q: the job has no name", m.path)
+	case info.Aggregate != GMV && info.Aggregate != Average:
+		return nil, fmt.Errorf("mart %q: aggregate = %q, want %s or %s", m.path, info.Aggregate, GMV, Average)
 	}
-	r := &Run{mart: m, job: info.Job}
+	r := &Run{mart: m, job: info.Job, of: info.Aggregate}
 	err := m.transact(func() error {
+		if err := m.checkJob(info); err != nil {
+			return err
+		}
 		if err := m.exec("UPDATE runs SET status = ? WHERE job = ? AND status = ?", crashed, info.Job, running); err != nil {
 			return err
 		}
-		st, err := m.prepare("INSERT INTO runs (job, command, status, started_ms) VALUES (?, ?, ?, ?) RETURNING run")
+		st, err := m.prepare("INSERT INTO runs (job, command, status, started_ms, aggregate, sessions) VALUES (?, ?, ?, ?, ?, ?) RETURNING run")
 		if err != nil {
 			return err
 		}
-		return st.QueryRow(info.Job, info.Command, running, m.now().UnixMilli()).Scan(&r.id)
+		return st.QueryRow(info.Job, info.Command, running, m.now().UnixMilli(), info.Aggregate, info.Sessions).Scan(&r.id)
 	})
 	if err != nil {
 		return nil, err
@@ -102,8 +105,8 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 func (r *Run) Number() int64 { return r.id }
 
 // Insert adds lines in one transaction, during which no one else can write: lines
-// should be at hand. A row that is there gives way to one of a newer run, and a
-// GMV row to a newer revision of the same run; else it stays.
+// should be at hand. A row that is there gives way to one of a newer run, and one
+// of an aggregate to a newer revision of the same run; else it stays.
 //
 // Lines of window counts are deltas: they are added to what the run has put
 // there, and the first one for a window replaces what an older run has left.
@@ -181,9 +184,12 @@ func (r *Run) end(status string, s Summary) error {
 }
 
 // tablesOf lists the tables that lines of a kind go to.
-func tablesOf(kind Kind) []*table {
+func (r *Run) tablesOf(kind Kind) []*table {
 	switch kind {
 	case Rows:
+		if r.of == Average {
+			return []*table{averagesTable}
+		}
 		return []*table{gmvTable}
 	case Late:
 		return []*table{lateTable}
@@ -223,12 +229,12 @@ func (r *Run) add(kind Kind, lines Lines, into func(*table) string) error {
 // writeRows returns what takes a line that is a row.
 func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []byte) error, err error) {
 	statements := map[*table]*sql.Stmt{}
-	for _, t := range tablesOf(kind) {
+	for _, t := range r.tablesOf(kind) {
 		if statements[t], err = r.mart.prepare(t.insert(into(t))); err != nil {
 			return nil, err
 		}
 	}
-	first := tablesOf(kind)[0]
+	first := r.tablesOf(kind)[0]
 	args := []any{r.job, r.id}
 	return func(line []byte) (err error) {
 		t := first
@@ -249,10 +255,10 @@ func isOverflow(line []byte) bool { return gjson.GetBytes(line, "total").Exists(
 // writeCounts returns what takes a line of counts for the table name, and what
 // to call after the last one.
 func (r *Run) writeCounts(name string) (write func(line []byte) error, flush func() error) {
-	sums := deltas{}
+	sums := deltas{money: r.of.hasMoney(), of: map[countsKey]*counts{}}
 	flush = func() error { return sums.write(r.mart, name, r.job, r.id) }
 	return func(line []byte) error {
-		if err := sums.addLine(line); err != nil || len(sums) < maxDeltas {
+		if err := sums.addLine(line); err != nil || len(sums.of) < maxDeltas {
 			return err
 		}
 		return flush()

@@ -12,8 +12,11 @@ const (
 	applicationID = 0x54696465
 
 	// schemaVersion is that of the tables below. Raise it with every change of
-	// them.
-	schemaVersion = 1
+	// them, and let upgrade bring older marts there.
+	schemaVersion = 2
+
+	// oldestVersion is that of the oldest marts that are read, and upgraded.
+	oldestVersion = 1
 )
 
 // table is a table whose rows belong to a job and a run.
@@ -60,7 +63,23 @@ var (
 			{name: "previous_count", kind: "INTEGER", member: "previous_count", read: readIntOrNull},
 			{name: "max_event_time_ms", kind: "INTEGER", member: "max_event_time", read: readTimeOrNull},
 		},
-		wins: "excluded.revision > %[1]s.revision",
+		wins: newerRevision,
+	}
+
+	averagesTable = &table{
+		name: "averages",
+		key:  columns(windowKey, keyColumn),
+		content: []column{
+			{name: "revision", kind: "INTEGER NOT NULL", member: "revision", read: readInt},
+			{name: "pane", kind: "TEXT NOT NULL", member: "pane", read: readText},
+			{name: "average", kind: "REAL", member: "average", read: readFloatOrNull},
+			{name: "previous_average", kind: "REAL", member: "previous_average", read: readFloatOrNull},
+			{name: "sum", kind: "REAL", member: "sum", read: readFloatOrNull},
+			{name: "count", kind: "INTEGER NOT NULL", member: "count", read: readInt},
+			{name: "previous_count", kind: "INTEGER", member: "previous_count", read: readIntOrNull},
+			{name: "max_event_time_ms", kind: "INTEGER", member: "max_event_time", read: readTimeOrNull},
+		},
+		wins: newerRevision,
 	}
 
 	overflowTable = &table{
@@ -72,8 +91,9 @@ var (
 			{name: "count", kind: "INTEGER NOT NULL", member: "raw", read: readUnshown("count", readInt)},
 			reasonColumn,
 		},
-		// There is no revision, but every one has counted more elements.
-		wins: "(excluded.count, excluded.pane) > (%[1]s.count, %[1]s.pane)",
+		// There is no revision, but none has counted fewer elements than one before
+		// it, and of the same elements the panes come in this order.
+		wins: "(excluded.count, instr('EARLY ON_TIME LATE FINAL', excluded.pane)) > (%[1]s.count, instr('EARLY ON_TIME LATE FINAL', %[1]s.pane))",
 	}
 
 	lateTable = &table{
@@ -98,7 +118,7 @@ var (
 	}
 
 	// countsTable is filled by [deltas]. Its sums are INTEGER, or TEXT where
-	// they do not fit into 64 bits.
+	// they do not fit into 64 bits, and NULL in jobs without money.
 	countsTable = &table{
 		name: "window_counts",
 		key:  columns(windowKey, currencyColumn),
@@ -107,15 +127,18 @@ var (
 			{name: "added", kind: "INTEGER NOT NULL"},
 			{name: "corrected", kind: "INTEGER NOT NULL"},
 			{name: "late", kind: "INTEGER NOT NULL"},
-			{name: "assigned_sum", kind: "ANY NOT NULL"},
-			{name: "added_sum", kind: "ANY NOT NULL"},
-			{name: "corrected_sum", kind: "ANY NOT NULL"},
-			{name: "late_sum", kind: "ANY NOT NULL"},
+			{name: "assigned_sum", kind: "ANY"},
+			{name: "added_sum", kind: "ANY"},
+			{name: "corrected_sum", kind: "ANY"},
+			{name: "late_sum", kind: "ANY"},
 		},
 	}
 
-	tables = []*table{gmvTable, countsTable, lateTable, badTable, overflowTable}
+	tables = []*table{gmvTable, averagesTable, countsTable, lateTable, badTable, overflowTable}
 )
+
+// newerRevision is when a row of any aggregate wins.
+const newerRevision = "excluded.revision > %[1]s.revision"
 
 func columns(first []column, more ...column) []column {
 	return append(append([]column(nil), first...), more...)
@@ -166,19 +189,32 @@ const createRuns = `CREATE TABLE runs (
   added INTEGER,
   corrected INTEGER,
   late INTEGER,
-  overflowed INTEGER
+  overflowed INTEGER,
+  aggregate TEXT NOT NULL DEFAULT 'gmv',
+  sessions INTEGER NOT NULL DEFAULT 0
 ) STRICT`
+
+// readable is the view of a table of rows with times as text; values are the
+// columns between the revision and the count.
+func readable(t *table, identity, values string) string {
+	return `CREATE VIEW ` + t.name + `_readable AS
+SELECT job, ` + identity + `, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `,
+  pane, revision, ` + values + `, count, previous_count, ` + rfc3339("max_event_time") + `, run
+FROM ` + t.name
+}
 
 // createViews makes the views. In gmv_all_jobs sums can need more than 64 bits:
 // they are added up in thousand millions (hi) and the rest (lo), which in the end
-// is less than one of them and has the sign of hi.
+// is less than one of them and has the sign of hi. In averages_all_jobs each job
+// has the weight of its elements, so that nothing can be outside float64 on the
+// way.
 func createViews() []string {
 	return []string{
 		`CREATE VIEW gmv_all_jobs AS
 WITH added AS (
   SELECT key, currency, window_start_ms, window_end_ms,
     sum(sum / 1000000000) AS hi, sum(sum % 1000000000) AS lo, sum(count) AS count, count(*) AS jobs
-  FROM gmv GROUP BY window_end_ms, window_start_ms, key, currency
+  FROM gmv WHERE count > 0 GROUP BY window_end_ms, window_start_ms, key, currency
 ), carried AS (
   SELECT key, currency, window_start_ms, window_end_ms, hi + lo / 1000000000 AS hi, lo % 1000000000 AS lo, count, jobs FROM added
 ), signed AS (
@@ -192,10 +228,18 @@ SELECT key, currency, window_start_ms, window_end_ms,
   count, jobs
 FROM parts`,
 
-		`CREATE VIEW gmv_readable AS
-SELECT job, key, currency, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `,
-  pane, revision, sum, previous_sum, count, previous_count, ` + rfc3339("max_event_time") + `, run
-FROM gmv`,
+		readable(gmvTable, "key, currency", "sum, previous_sum"),
+
+		`CREATE VIEW averages_all_jobs AS
+WITH weighed AS (
+  SELECT key, window_start_ms, window_end_ms, average, count,
+    CAST(count AS REAL) / sum(count) OVER (PARTITION BY window_end_ms, window_start_ms, key) AS weight
+  FROM averages WHERE count > 0
+)
+SELECT key, window_start_ms, window_end_ms, sum(average * weight) AS average, sum(count) AS count, count(*) AS jobs
+FROM weighed GROUP BY window_end_ms, window_start_ms, key`,
+
+		readable(averagesTable, "key", "average, previous_average, sum"),
 
 		`CREATE VIEW window_counts_readable AS
 SELECT job, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `, currency,
@@ -227,4 +271,21 @@ func createAll() []string {
 	}
 	return append(append(all, createViews()...),
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
+}
+
+// upgrade makes a mart of version 1 one of this version. It has GMV only.
+func upgrade() []string {
+	all := []string{
+		"DROP VIEW IF EXISTS gmv_all_jobs", "DROP VIEW IF EXISTS gmv_readable",
+		"DROP VIEW IF EXISTS window_counts_readable", "DROP VIEW IF EXISTS late_windows",
+		"ALTER TABLE runs ADD COLUMN aggregate TEXT NOT NULL DEFAULT 'gmv'",
+		"ALTER TABLE runs ADD COLUMN sessions INTEGER NOT NULL DEFAULT 0",
+		averagesTable.create(averagesTable.name),
+		// Sums can be NULL now, and SQLite changes a column by copying its table.
+		"ALTER TABLE window_counts RENAME TO old_window_counts",
+		countsTable.create(countsTable.name),
+		"INSERT INTO window_counts SELECT * FROM old_window_counts",
+		"DROP TABLE old_window_counts",
+	}
+	return append(append(all, createViews()...), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }

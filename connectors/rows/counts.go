@@ -9,29 +9,33 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/transforms/aggregate"
+	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 )
 
 func init() {
-	register.DoFn2x1[gmv.Count, emitLines, error](&countLinesFn{})
+	register.DoFn2x1[gmv.Count, emitLines, error](&gmvCountLinesFn{})
+	register.DoFn2x1[average.Count, emitLines, error](&averageCountLinesFn{})
 }
 
-// Count is what became of the elements of a window and currency, in numbers of
-// elements and in money. The zero value counts none.
+// Count is what became of the elements of a window, and of a currency where they
+// have money, in numbers of elements and in money. The zero value counts none.
 type Count struct {
-	StartMs  int64 // the window is [StartMs, EndMs)
-	EndMs    int64
-	Currency string
+	StartMs int64 // the window is [StartMs, EndMs)
+	EndMs   int64
 
-	Assigned, Added, Corrected, Late             int64
+	Assigned, Added, Corrected, Late int64
+
+	// Money says that the elements have money; else what follows is not there.
+	Money                                        bool
+	Currency                                     string
 	AssignedSum, AddedSum, CorrectedSum, LateSum big.Int // minor units
 }
 
-// Add adds a count of the same window and currency to c.
-func (c *Count) Add(d *gmv.Count) error {
+// add adds elements of a kind to c, and returns the sum that they belong to.
+func (c *Count) add(kind string, elements int64) (sum *big.Int, err error) {
 	var n *int64
-	var sum *big.Int
-	switch aggregate.Kind(d.Kind) {
+	switch aggregate.Kind(kind) {
 	case aggregate.KindAssigned:
 		n, sum = &c.Assigned, &c.AssignedSum
 	case aggregate.KindAdded:
@@ -41,13 +45,22 @@ func (c *Count) Add(d *gmv.Count) error {
 	case aggregate.KindLate:
 		n, sum = &c.Late, &c.LateSum
 	default:
-		return fmt.Errorf("rows: count of unknown kind %q", d.Kind)
+		return nil, fmt.Errorf("rows: count of unknown kind %q", kind)
 	}
+	*n += elements
+	return sum, nil
+}
+
+// addMoney adds a count of the same window and currency to c.
+func (c *Count) addMoney(d *gmv.Count) error {
 	v, ok := new(big.Int).SetString(d.Sum, 10)
 	if !ok {
 		return fmt.Errorf("rows: count with the sum %q, want decimal digits", d.Sum)
 	}
-	*n += d.Elements
+	sum, err := c.add(d.Kind, d.Elements)
+	if err != nil {
+		return err
+	}
 	sum.Add(sum, v)
 	return nil
 }
@@ -55,19 +68,24 @@ func (c *Count) Add(d *gmv.Count) error {
 // AppendCount appends the row of a count: window_start, window_end, currency
 // (empty where there is none), the numbers assigned, added, corrected and late,
 // and assigned_sum, added_sum, corrected_sum and late_sum, which are strings of
-// decimal digits, because they can be larger than decoders keep exact.
+// decimal digits, because they can be larger than decoders keep exact. The
+// currency and the sums are there only where c has money.
 func AppendCount(dst []byte, c *Count) []byte {
 	dst = append(dst, '{')
 	dst = appendWindow(dst, c.StartMs, c.EndMs)
-	dst = appendText(dst, "currency", c.Currency)
+	if c.Money {
+		dst = appendText(dst, "currency", c.Currency)
+	}
 	dst = appendInt(dst, "assigned", c.Assigned)
 	dst = appendInt(dst, "added", c.Added)
 	dst = appendInt(dst, "corrected", c.Corrected)
 	dst = appendInt(dst, "late", c.Late)
-	dst = appendDigits(dst, "assigned_sum", &c.AssignedSum)
-	dst = appendDigits(dst, "added_sum", &c.AddedSum)
-	dst = appendDigits(dst, "corrected_sum", &c.CorrectedSum)
-	dst = appendDigits(dst, "late_sum", &c.LateSum)
+	if c.Money {
+		dst = appendDigits(dst, "assigned_sum", &c.AssignedSum)
+		dst = appendDigits(dst, "added_sum", &c.AddedSum)
+		dst = appendDigits(dst, "corrected_sum", &c.CorrectedSum)
+		dst = appendDigits(dst, "late_sum", &c.LateSum)
+	}
 	return append(dst, '}')
 }
 
@@ -77,11 +95,18 @@ func appendDigits(dst []byte, name string, n *big.Int) []byte {
 	return append(n.Append(dst, 10), '"')
 }
 
-// CountLines packs PCollection<gmv.Count> into lines for package sink: one for
+// GMVCountLines packs PCollection<gmv.Count> into lines for package sink: one for
 // each window and currency of a bundle, with what the bundle has of every kind.
 // Lines are deltas, as counts are, and to be added up.
-func CountLines(s beam.Scope, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &countLinesFn{}, col)
+func GMVCountLines(s beam.Scope, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &gmvCountLinesFn{}, col)
+}
+
+// AverageCountLines packs PCollection<average.Count> into lines for package sink,
+// as [GMVCountLines] does. They count elements only: there is no money, and what
+// values come to is not kept.
+func AverageCountLines(s beam.Scope, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &averageCountLinesFn{}, col)
 }
 
 type countKey struct {
@@ -93,39 +118,53 @@ type countKey struct {
 // writes them.
 const maxCounts = 1 << 14
 
-type countLinesFn struct {
+// countLiner gathers the counts of a bundle, and packs their lines.
+type countLiner struct {
 	liner
 	counts map[countKey]*Count
 }
 
-func (f *countLinesFn) StartBundle(emitLines) {
-	f.reset()
-	f.counts = map[countKey]*Count{}
+func (l *countLiner) StartBundle(emitLines) {
+	l.reset()
+	l.counts = map[countKey]*Count{}
 }
 
-func (f *countLinesFn) ProcessElement(d gmv.Count, emit emitLines) error {
-	k := countKey{d.StartMs, d.EndMs, d.Currency}
-	c := f.counts[k]
+// at is the count to add to.
+func (l *countLiner) at(k countKey, money bool, emit emitLines) *Count {
+	c := l.counts[k]
 	if c == nil {
-		if len(f.counts) >= maxCounts {
-			f.write(emit)
+		if len(l.counts) >= maxCounts {
+			l.write(emit)
 		}
-		c = &Count{StartMs: d.StartMs, EndMs: d.EndMs, Currency: d.Currency}
-		f.counts[k] = c
+		c = &Count{StartMs: k.startMs, EndMs: k.endMs, Money: money, Currency: k.currency}
+		l.counts[k] = c
 	}
-	return c.Add(&d)
+	return c
 }
 
-func (f *countLinesFn) FinishBundle(emit emitLines) {
-	f.write(emit)
-	f.flush(emit)
+func (l *countLiner) FinishBundle(emit emitLines) {
+	l.write(emit)
+	l.flush(emit)
 }
 
 // write packs the lines of what was gathered.
-func (f *countLinesFn) write(emit emitLines) {
-	for _, c := range f.counts {
-		f.order, f.text = OrderCount(f.order[:0], c), AppendCount(f.text[:0], c)
-		f.add(mtime.Time(c.EndMs-1), emit)
+func (l *countLiner) write(emit emitLines) {
+	for _, c := range l.counts {
+		l.order, l.text = OrderCount(l.order[:0], c), AppendCount(l.text[:0], c)
+		l.add(mtime.Time(c.EndMs-1), emit)
 	}
-	clear(f.counts)
+	clear(l.counts)
+}
+
+type gmvCountLinesFn struct{ countLiner }
+
+func (f *gmvCountLinesFn) ProcessElement(d gmv.Count, emit emitLines) error {
+	return f.at(countKey{d.StartMs, d.EndMs, d.Currency}, true, emit).addMoney(&d)
+}
+
+type averageCountLinesFn struct{ countLiner }
+
+func (f *averageCountLinesFn) ProcessElement(d average.Count, emit emitLines) error {
+	_, err := f.at(countKey{startMs: d.StartMs, endMs: d.EndMs}, false, emit).add(d.Kind, d.Elements)
+	return err
 }

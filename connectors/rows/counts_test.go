@@ -13,11 +13,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 )
 
 func TestAppendCount(t *testing.T) {
-	c := Count{StartMs: 0, EndMs: 60_000, Currency: "EUR"}
+	c := Count{StartMs: 0, EndMs: 60_000, Money: true, Currency: "EUR"}
 	for _, d := range []gmv.Count{
 		{Kind: "assigned", Elements: 3, Sum: "123"},
 		{Kind: "added", Elements: 1, Sum: "-9223372036854775809"},
@@ -25,7 +26,7 @@ func TestAppendCount(t *testing.T) {
 		{Kind: "corrected", Elements: 1, Sum: "0"},
 		{Kind: "late", Elements: 1, Sum: "23"},
 	} {
-		if err := c.Add(&d); err != nil {
+		if err := c.addMoney(&d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,8 +36,10 @@ func TestAppendCount(t *testing.T) {
 	}{
 		{c, `{"window_start":"1970-01-01T00:00:00Z","window_end":"1970-01-01T00:01:00Z","currency":"EUR",` +
 			`"assigned":3,"added":2,"corrected":1,"late":1,"assigned_sum":"123","added_sum":"100","corrected_sum":"0","late_sum":"23"}`},
-		{Count{StartMs: -1, Currency: `"`, Late: 1, LateSum: *big.NewInt(-5)}, `{"window_start":"1969-12-31T23:59:59.999Z","window_end":"1970-01-01T00:00:00Z","currency":"\"",` +
+		{Count{StartMs: -1, Money: true, Currency: `"`, Late: 1, LateSum: *big.NewInt(-5)}, `{"window_start":"1969-12-31T23:59:59.999Z","window_end":"1970-01-01T00:00:00Z","currency":"\"",` +
 			`"assigned":0,"added":0,"corrected":0,"late":1,"assigned_sum":"0","added_sum":"0","corrected_sum":"0","late_sum":"-5"}`},
+		{Count{EndMs: 1, Assigned: 4, Added: 3, Corrected: 2, Late: 1, AddedSum: *big.NewInt(7)}, `{"window_start":"1970-01-01T00:00:00Z",` +
+			`"window_end":"1970-01-01T00:00:00.001Z","assigned":4,"added":3,"corrected":2,"late":1}`},
 	} {
 		got := AppendCount([]byte("before"), &tc.count)
 		if string(got) != "before"+tc.want || !json.Valid(got[len("before"):]) {
@@ -47,9 +50,12 @@ func TestAppendCount(t *testing.T) {
 
 func TestCountAddErrors(t *testing.T) {
 	for _, d := range []gmv.Count{{Kind: "lost", Sum: "1"}, {Kind: "late"}, {Kind: "late", Sum: "1.5"}} {
-		if err := new(Count).Add(&d); err == nil {
+		if err := new(Count).addMoney(&d); err == nil {
 			t.Errorf("no error for %+v", d)
 		}
+	}
+	if _, err := new(Count).add("lost", 1); err == nil {
+		t.Error("no error for elements of an unknown kind")
 	}
 }
 
@@ -75,7 +81,7 @@ func TestOrderCount(t *testing.T) {
 // currency that a bundle has something of, and one more for what came after the
 // limit on what it gathers.
 func TestCountLinesFn(t *testing.T) {
-	fn := &countLinesFn{}
+	fn := &gmvCountLinesFn{}
 	var batches [][]byte
 	emit := func(_ beam.EventTime, b []byte) { batches = append(batches, bytes.Clone(b)) }
 	bundle := func(counts ...gmv.Count) []Count {
@@ -126,6 +132,31 @@ func TestCountLinesFn(t *testing.T) {
 	}
 	if got := bundle(append(many, many[0])...); len(got) != len(many)+1 {
 		t.Errorf("%d lines of %d windows, want one twice", len(got), len(many))
+	}
+}
+
+// TestAverageCountLines writes the counts of a bundle, in elements only.
+func TestAverageCountLines(t *testing.T) {
+	fn := &averageCountLinesFn{}
+	var batches [][]byte
+	emit := func(_ beam.EventTime, b []byte) { batches = append(batches, bytes.Clone(b)) }
+	fn.StartBundle(emit)
+	for _, c := range []average.Count{
+		{EndMs: 1000, Kind: "assigned", Elements: 2, Sum: "5"},
+		{EndMs: 1000, Kind: "late", Elements: 1, Sum: "0.1"},
+		{EndMs: 1000, Kind: "assigned", Elements: 1, Sum: "-7"},
+	} {
+		if err := fn.ProcessElement(c, emit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fn.FinishBundle(emit)
+	got := readCounts(t, batches)
+	if len(got) != 1 || got[0].Assigned != 3 || got[0].Late != 1 {
+		t.Errorf("%+v, want one line with 3 assigned and 1 late", got)
+	}
+	if err := fn.ProcessElement(average.Count{Kind: "lost"}, emit); err == nil {
+		t.Error("no error for an unknown kind")
 	}
 }
 
