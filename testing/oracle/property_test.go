@@ -15,7 +15,9 @@ import (
 )
 
 func drawConfig(t *rapid.T, windows windowfns.Fn) oracle.Config {
-	some := func(label string, most int) time.Duration { return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * ms }
+	some := func(label string, most int) time.Duration {
+		return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * ms
+	}
 	return oracle.Config{
 		Windows: windows, AllowedLateness: some("lateness", 25),
 		EarlyCount: rapid.IntRange(0, 3).Draw(t, "early count"), EarlyDelay: some("early delay", 10),
