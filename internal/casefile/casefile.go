@@ -24,8 +24,9 @@ import (
 
 // Case is what a case file says.
 type Case struct {
-	Name    string // of the file, without folder and extension
-	Command string // gmv or average
+	Name    string   // of the file, without folder and extension
+	Command string   // gmv or average
+	Args    []string // its flags
 	Config  oracle.Config
 	Steps   []oracle.Step
 	Raw     []string // the event of each step, empty where the step is none
@@ -101,7 +102,7 @@ func (c *Case) configure(line string) error {
 	if args[0] != "gmv" && args[0] != "average" {
 		return fmt.Errorf("command %q, want gmv or average", args[0])
 	}
-	c.Command = args[0]
+	c.Command, c.Args = args[0], args[1:]
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	fs.StringVar(&c.fields.key, "key_field", "key", "")
 	fs.StringVar(&c.fields.time, "time_field", "time", "")
@@ -119,7 +120,7 @@ func (c *Case) configure(line string) error {
 	fs.IntVar(&c.Config.EarlyCount, "early_count", 0, "")
 	fs.DurationVar(&c.Config.EarlyDelay, "early_delay", 0, "")
 	fs.BoolVar(&c.Config.FinalRows, "final_rows", false, "")
-	if err := fs.Parse(args[1:]); err != nil {
+	if err := fs.Parse(c.Args); err != nil {
 		return err
 	}
 	switch {
@@ -229,6 +230,25 @@ func timeMs(v any) (int64, error) {
 		return t.UnixMilli(), err
 	}
 	return 0, fmt.Errorf("time %v, want ms or RFC 3339", v)
+}
+
+// Script is the steps as the command plays them.
+func (c *Case) Script() string {
+	var b strings.Builder
+	for i, st := range c.Steps {
+		switch {
+		case st.Element != nil:
+			fmt.Fprintf(&b, `{"event": %s}`, c.Raw[i])
+		case st.Elapsed > 0:
+			fmt.Fprintf(&b, `{"processing_time": %q}`, st.Elapsed)
+		case st.WatermarkMs == math.MaxInt64:
+			b.WriteString(`{"watermark": "+inf"}`)
+		default:
+			fmt.Fprintf(&b, `{"watermark": %d}`, st.WatermarkMs)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // Averages reports whether the case makes sense for averages too: those know no
