@@ -55,7 +55,7 @@ type shown struct{ Minor, Count int64 }
 // TestLaws checks what holds for the rows of every script: revisions without
 // gaps, each with the values of the one before; one ON_TIME row at most and
 // nothing EARLY after it; one FINAL row a window if they are asked for, which says
-// what the row before says.
+// what the row before says; and EARLY rows when they are due.
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		windows := rapid.SampledFrom([]windowfns.Fn{tens, sessions, windowfns.Sliding{Size: 30 * ms, Period: 20 * ms}}).Draw(t, "windows")
@@ -84,6 +84,9 @@ func TestLaws(t *testing.T) {
 			if r.Pane == "EARLY" && panes[c]["ON_TIME"] > 0 {
 				t.Fatalf("%+v after ON_TIME", r)
 			}
+			if fresh := r.Count - was.Count; r.Count > 0 && !dueAt(cfg, r.Pane, r.Revision == 0, fresh) {
+				t.Fatalf("%+v has %d that were not shown before", r, fresh)
+			}
 			panes[c][r.Pane]++
 			last[c] = r
 		}
@@ -100,6 +103,26 @@ func TestLaws(t *testing.T) {
 			t.Errorf("assigned %d, added %d, missed %d", res.Assigned, res.Added, res.Missed)
 		}
 	})
+}
+
+// dueAt reports whether a row of a window can come at so many elements that were
+// not shown, one at a time.
+func dueAt(cfg oracle.Config, pane string, first bool, fresh int64) bool {
+	_, merging := cfg.Windows.(windowfns.Session)
+	n := int64(cfg.EarlyCount)
+	switch pane {
+	case "EARLY":
+		if cfg.EarlyDelay > 0 {
+			return fresh > 0 && (n == 0 || fresh <= n || merging && first)
+		}
+		return fresh == n || merging && first && fresh > n // those of what it swallows
+	case "ON_TIME":
+		return n == 0 || fresh < n
+	case "LATE":
+		return fresh == 1 || merging && first
+	default:
+		return fresh == 0
+	}
 }
 
 // TestNothingIsLost compares the last rows, whatever was shown before them, with
