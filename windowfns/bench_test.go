@@ -12,6 +12,7 @@ var benchFns = []windowfns.Fn{
 	windowfns.Tumbling{Size: time.Minute},
 	windowfns.Sliding{Size: 10 * time.Minute, Period: time.Minute},
 	windowfns.Cumulative{Step: time.Hour, Size: 24 * time.Hour},
+	windowfns.Session{Gap: 10 * time.Minute},
 	windowfns.Calendar{Unit: windowfns.Day},
 	windowfns.Calendar{Unit: windowfns.Day, Zone: "America/Los_Angeles"},
 	windowfns.Calendar{Unit: windowfns.Week, Zone: "America/Los_Angeles"},

@@ -9,6 +9,7 @@
 //	[Sliding]     ceil(Size/Period)       10 minutes, every minute
 //	[Cumulative]  1 to Size/Step          the day so far, every hour
 //	[Calendar]    one                     days in America/Los_Angeles
+//	[Session]     one, that grows         until 10 minutes without an element
 //
 // [FromBeam] converts Beam's own fixed and sliding windows. A type of your own
 // that implements [Fn] works wherever these do.
@@ -24,6 +25,10 @@
 //   - Times before 1970 are treated like those after it: division rounds
 //     towards negative infinity.
 //   - AppendWindows does not allocate when dst has room.
+//
+// The window of a Session is what an element opens by itself, and what its
+// lateness is judged by. What sessions there are depends on the other elements of
+// its key, which no function of one time can know: package aggregate merges them.
 //
 // # Limits
 //

@@ -54,6 +54,19 @@ func ExampleCalendar() {
 	// [2024-03-10T08:00:00Z, 2024-03-11T07:00:00Z) 23h0m0s
 }
 
+// What an element opens by itself: the one at 12:05 is in the session of the one at
+// 12:00, the one at 12:15 begins another.
+func ExampleSession() {
+	fn := windowfns.Session{Gap: 10 * time.Minute}
+	printWindows(fn, "2024-05-01T12:00:00Z")
+	printWindows(fn, "2024-05-01T12:05:00Z")
+	printWindows(fn, "2024-05-01T12:15:00Z")
+	// Output:
+	// [2024-05-01T12:00:00Z, 2024-05-01T12:10:00Z) 10m0s
+	// [2024-05-01T12:05:00Z, 2024-05-01T12:15:00Z) 10m0s
+	// [2024-05-01T12:15:00Z, 2024-05-01T12:25:00Z) 10m0s
+}
+
 func ExampleFromBeam() {
 	fn, err := windowfns.FromBeam(window.NewSlidingWindows(time.Minute, time.Hour))
 	fmt.Println(fn, err)

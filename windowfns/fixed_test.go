@@ -147,3 +147,25 @@ func TestWindowCompare(t *testing.T) {
 		}
 	}
 }
+
+func TestSession(t *testing.T) {
+	f := func(gap time.Duration) windowfns.Fn { return windowfns.Session{Gap: gap} }
+	one := func(start, end int64) []windowfns.Window {
+		return []windowfns.Window{{StartMs: start, EndMs: end}}
+	}
+	runAssign(t, []assignCase{
+		{"epoch", f(minute), 0, one(0, 60*sec)},
+		{"no grid", f(minute), 59_999, one(59_999, 119_999)},
+		{"just before 1970", f(minute), -1, one(-1, 59_999)},
+		{"before 1970", f(minute), -90_000, one(-90*sec, -30*sec)},
+		{"smallest gap", f(time.Millisecond), -7, one(-7, -6)},
+		{
+			"first accepted instant", f(hour), at("1900-01-01T00:00:00Z"),
+			[]windowfns.Window{win("1900-01-01T00:00:00Z", "1900-01-01T01:00:00Z")},
+		},
+		{
+			"the last day, the longest gap", f(876600 * hour), at("2185-12-31T00:00:00Z"),
+			[]windowfns.Window{{StartMs: at("2185-12-31T00:00:00Z"), EndMs: at("2185-12-31T00:00:00Z") + maxSizeMs}},
+		},
+	})
+}

@@ -51,6 +51,10 @@ func drawCalendar(t *rapid.T) windowfns.Calendar {
 	}
 }
 
+func drawSession(t *rapid.T) windowfns.Session {
+	return windowfns.Session{Gap: drawMs(t, "gap", 1, maxSizeMs)}
+}
+
 // TestContract checks what the Fn interface promises, for every function.
 func TestContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,6 +63,7 @@ func TestContract(t *testing.T) {
 			rapid.Custom(func(t *rapid.T) windowfns.Fn { return drawSliding(t) }),
 			rapid.Custom(func(t *rapid.T) windowfns.Fn { return drawCumulative(t) }),
 			rapid.Custom(func(t *rapid.T) windowfns.Fn { return drawCalendar(t) }),
+			rapid.Custom(func(t *rapid.T) windowfns.Fn { return drawSession(t) }),
 		).Draw(t, "fn")
 		if err := fn.Validate(); err != nil {
 			t.Fatal(err)
@@ -159,6 +164,25 @@ func TestCumulativeBruteForce(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, f.AppendWindows(nil, tMs)); diff != "" {
 			t.Errorf("mismatch (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestSessionOverlap checks that two elements share a session, by windows that
+// overlap, if and only if they are less than Gap apart.
+func TestSessionOverlap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := windowfns.Session{Gap: drawMs(t, "gap", 1, maxSizeMs)}
+		gap := f.Gap.Milliseconds()
+		a := drawTime(t)
+		b := a + rapid.OneOf(rapid.Int64Range(-2*gap, 2*gap), rapid.Int64Range(gap-2, gap+2), rapid.Int64Range(-gap-2, 2-gap)).Draw(t, "apart")
+		v, w := f.AppendWindows(nil, a)[0], f.AppendWindows(nil, b)[0]
+		if v.StartMs != a || v.EndMs-v.StartMs != gap {
+			t.Errorf("%v gives %d the window %s", f, a, show(v))
+		}
+		overlap := v.StartMs < w.EndMs && w.StartMs < v.EndMs
+		if near := max(a, b)-min(a, b) < gap; overlap != near {
+			t.Errorf("%v, %d ms apart: windows that overlap %v, want %v", f, b-a, overlap, near)
 		}
 	})
 }

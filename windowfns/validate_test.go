@@ -17,6 +17,7 @@ func TestValidate(t *testing.T) {
 		sl = windowfns.Sliding
 		cu = windowfns.Cumulative
 		ca = windowfns.Calendar
+		se = windowfns.Session
 	)
 	const minD = time.Duration(math.MinInt64)
 	cases := []struct {
@@ -54,6 +55,13 @@ func TestValidate(t *testing.T) {
 		{cu{Step: 2 * hour, Size: hour}, "windowfns.Cumulative: Step = 2h0m0s, want a divisor of Size = 1h0m0s"},
 		{cu{Step: minute, Size: hour, Offset: -hour}, "windowfns.Cumulative: Offset = -1h0m0s, want more than -1h0m0s and less than 1h0m0s (Size = 1h0m0s)"},
 		{cu{Step: time.Millisecond, Size: hour}, "windowfns.Cumulative: Size = 1h0m0s and Step = 1ms give an element up to 3600000 windows, want at most 100000"},
+
+		{se{Gap: time.Millisecond}, ""},
+		{se{Gap: 876600 * hour}, ""},
+		{se{}, "windowfns.Session: Gap = 0s, want a positive whole number of milliseconds"},
+		{se{Gap: -minute}, "windowfns.Session: Gap = -1m0s, want a positive whole number of milliseconds"},
+		{se{Gap: 1500 * time.Microsecond}, "windowfns.Session: Gap = 1.5ms, want a positive whole number of milliseconds"},
+		{se{Gap: 876601 * hour}, "windowfns.Session: Gap = 876601h0m0s, want at most 876600h0m0s (100 years)"},
 
 		{ca{Unit: windowfns.Day}, ""},
 		{ca{Unit: windowfns.Week, Zone: "UTC"}, ""},
@@ -103,6 +111,7 @@ func TestString(t *testing.T) {
 		{windowfns.Sliding{Size: hour, Period: minute, Offset: time.Second}, "sliding(1h0m0s every 1m0s, offset 1s)"},
 		{windowfns.Cumulative{Step: hour, Size: 24 * hour}, "cumulative(24h0m0s by 1h0m0s)"},
 		{windowfns.Cumulative{Step: hour, Size: 24 * hour, Offset: hour}, "cumulative(24h0m0s by 1h0m0s, offset 1h0m0s)"},
+		{windowfns.Session{Gap: 10 * minute}, "session(10m0s)"},
 		{windowfns.Calendar{Unit: windowfns.Day}, "calendar(day, UTC)"},
 		{windowfns.Calendar{Unit: windowfns.Month, Zone: "Asia/Tokyo"}, "calendar(month, Asia/Tokyo)"},
 	}
@@ -120,6 +129,7 @@ func TestJSON(t *testing.T) {
 		windowfns.Sliding{Size: hour, Period: minute, Offset: time.Second},
 		windowfns.Cumulative{Step: hour, Size: 24 * hour, Offset: minute},
 		windowfns.Calendar{Unit: windowfns.Week, Zone: "Europe/Berlin"},
+		windowfns.Session{Gap: 10 * minute},
 	} {
 		data, err := json.Marshal(fn)
 		if err != nil {

@@ -104,15 +104,17 @@ func (k *kind) run(ctx context.Context, args []string) error {
 	if g.maxBytes < 1 {
 		return usagef("--max_record_bytes = %d, want at least 1", g.maxBytes)
 	}
-	fn, err := g.windowFlags.fn(fs)
+	cfg, err := g.windowFlags.config(fs)
 	if err != nil {
 		return err
 	}
-	cfg := aggregate.Config{Windows: fn, AllowedLateness: g.lateness}
 	if err := g.inputFlags.check(fs, g.report); err != nil {
 		return err
 	}
 	if err := g.checkReport(fs); err != nil {
+		return err
+	}
+	if err := g.checkRows(fs); err != nil {
 		return err
 	}
 	if err := g.runFlags.check(g.timeline != ""); err != nil {
@@ -126,10 +128,10 @@ func (k *kind) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if g.report {
-		return g.reportLateness(ctx, src, fn, in, os.Stdout, os.Stderr)
+		return g.reportLateness(ctx, src, cfg.Windows, in, os.Stdout, os.Stderr)
 	}
 	src.Timeline, src.Script = in.steps, in.name
-	outs, err := g.outputs(fs, k, fn, in, args)
+	outs, err := g.outputs(fs, k, cfg.Windows, in, args)
 	if err != nil {
 		return err
 	}
@@ -190,13 +192,33 @@ func (g *aggregateFlags) checkReport(fs *flagSet) error {
 	if !g.report {
 		return nil
 	}
-	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "drain", "job"} {
+	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "early_count", "early_delay", "final_rows", "drain", "job"} {
 		if fs.given(name) {
 			return usagef("--%s with --lateness_report, want one of them: the report runs no pipeline", name)
 		}
 	}
 	if g.format != "json" && g.format != "table" {
 		return usagef("--format %s with --lateness_report, want json or table", g.format)
+	}
+	return nil
+}
+
+// checkRows checks what goes with flags that ask for further rows.
+func (g *aggregateFlags) checkRows(fs *flagSet) error {
+	if fs.given("early_delay") && !g.stream && g.timeline == "" {
+		return usagef("--early_delay without --stream, want both, or a timeline: the rows of a batch come when it has ended")
+	}
+	if g.format != string(rows.Pipe) {
+		return nil
+	}
+	// A line of it is taken for the total of the window that begins there.
+	for _, name := range []string{"early_count", "early_delay", "final_rows"} {
+		if fs.given(name) {
+			return usagef("--format pipe with --%s, want json or table: it has no place for the pane", name)
+		}
+	}
+	if fs.given("session_gap") {
+		return usagef("--format pipe with --session_gap, want json or table: it has no place for the end of a session")
 	}
 	return nil
 }

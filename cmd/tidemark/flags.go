@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tidemark/transforms/gmv"
+	"tidemark/transforms/aggregate"
 	"tidemark/windowfns"
 )
 
@@ -145,15 +145,20 @@ func printFlag(b *strings.Builder, f *flag.Flag) {
 	b.WriteByte('\n')
 }
 
-// windowFlags are the flags that choose windows.
+// windowFlags are the flags that choose windows, and which rows they have.
 type windowFlags struct {
 	window, every, offset, step time.Duration
 	calendar, zone              string
+	gap                         time.Duration
 	lateness                    time.Duration
+
+	earlyCount int
+	earlyDelay time.Duration
+	finalRows  bool
 }
 
 func (w *windowFlags) define(fs *flagSet) {
-	fs.section("Windows: one of --window, --window with --every, --window with --cumulative_step, --calendar", func() {
+	fs.section("Windows: one of --window, --window with --every, --window with --cumulative_step, --calendar, --session_gap", func() {
 		fs.DurationVar(&w.window, "window", 0, "window size, event `time`, as in 5m; [start, end) from the Unix epoch, UTC")
 	})
 	fs.section("", func() {
@@ -172,36 +177,82 @@ func (w *windowFlags) define(fs *flagSet) {
 		fs.StringVar(&w.zone, "time_zone", "", "IANA `zone` of --calendar, as in America/Los_Angeles; default UTC")
 	})
 	fs.section("", func() {
+		fs.DurationVar(&w.gap, "session_gap", 0, "sessions: the records of a key until none comes for this event `time`, as in 10m.\nRows of a session that grows are withdrawn, by a row with count 0, and those of the longer one take their place")
+	})
+	fs.section("", func() {
 		fs.DurationVar(&w.lateness, "allowed_lateness", 0, "event `time`: a window takes records while the watermark is below its end plus this; default 0s")
 	})
+	fs.section("Further rows: beside the ON_TIME row of a window, and LATE ones", func() {
+		fs.IntVar(&w.earlyCount, "early_count", 0, "EARLY rows: one before the end of the window whenever `N` records of its key are not shown yet; several that come together can share it")
+	})
+	fs.section("", func() {
+		fs.DurationVar(&w.earlyDelay, "early_delay", 0, "EARLY rows: one at this processing `time` after the first record that is not shown yet, as in 10s; for streams and timelines")
+	})
+	fs.section("", func() {
+		fs.BoolVar(&w.finalRows, "final_rows", false, "a FINAL row when a window takes no more records, with the values of its last row")
+	})
+}
+
+// config is what the flags ask for.
+func (w *windowFlags) config(fs *flagSet) (aggregate.Config, error) {
+	var none aggregate.Config
+	fn, err := w.fn(fs)
+	if err != nil {
+		return none, err
+	}
+	switch {
+	case w.lateness < 0 || w.lateness%time.Millisecond != 0:
+		return none, usagef("--allowed_lateness = %v, want a whole number of milliseconds, 0s or more", w.lateness)
+	case fs.given("early_count") && w.earlyCount < 1:
+		return none, usagef("--early_count = %d, want at least 1", w.earlyCount)
+	case fs.given("early_delay") && (w.earlyDelay <= 0 || w.earlyDelay%time.Millisecond != 0):
+		return none, usagef("--early_delay = %v, want a positive whole number of milliseconds", w.earlyDelay)
+	}
+	cfg := aggregate.Config{
+		Windows: fn, AllowedLateness: w.lateness,
+		EarlyCount: w.earlyCount, EarlyDelay: w.earlyDelay, FinalRows: w.finalRows,
+	}
+	if err := cfg.Validate(); err != nil {
+		return none, usageError{asFlags(err)}
+	}
+	return cfg, nil
 }
 
 // fn is the window function that the flags ask for.
 func (w *windowFlags) fn(fs *flagSet) (windowfns.Fn, error) {
-	kinds := map[string]bool{"--every": fs.given("every"), "--cumulative_step": fs.given("cumulative_step"), "--calendar": fs.given("calendar")}
 	var chosen []string
-	for _, k := range []string{"--every", "--cumulative_step", "--calendar"} {
-		if kinds[k] {
-			chosen = append(chosen, k)
+	for _, name := range []string{"every", "cumulative_step", "calendar", "session_gap"} {
+		if fs.given(name) {
+			chosen = append(chosen, "--"+name)
 		}
 	}
-	var fn windowfns.Fn
-	switch {
-	case len(chosen) > 1:
+	var kind string // --window alone is none of them
+	switch len(chosen) {
+	case 0:
+	case 1:
+		kind = chosen[0]
+	default:
 		return nil, usagef("%s together, want one kind of window", strings.Join(chosen, " and "))
-	case kinds["--calendar"] && fs.given("window"):
-		return nil, usagef("--window and --calendar together, want one kind of window")
-	case kinds["--calendar"] && fs.given("window_offset"):
+	}
+	var fn windowfns.Fn
+	switch ownSize := kind == "--calendar" || kind == "--session_gap"; {
+	case ownSize && fs.given("window"):
+		return nil, usagef("--window and %s together, want one kind of window", kind)
+	case kind == "--calendar" && fs.given("window_offset"):
 		return nil, usagef("--window_offset with --calendar, want it with --window: calendar windows start at local midnight")
-	case !kinds["--calendar"] && fs.given("time_zone"):
+	case kind == "--session_gap" && fs.given("window_offset"):
+		return nil, usagef("--window_offset with --session_gap, want it with --window: a session starts with its first record")
+	case kind != "--calendar" && fs.given("time_zone"):
 		return nil, usagef("--time_zone without --calendar, want both: other windows are counted in UTC")
-	case kinds["--calendar"]:
+	case kind == "--calendar":
 		fn = windowfns.Calendar{Unit: windowfns.CalendarUnit(w.calendar), Zone: w.zone}
+	case kind == "--session_gap":
+		fn = windowfns.Session{Gap: w.gap}
 	case !fs.given("window"):
-		return nil, usagef("no windows, want --window, as in --window 1h, or --calendar")
-	case kinds["--every"]:
+		return nil, usagef("no windows, want --window, as in --window 1h, or --calendar, or --session_gap")
+	case kind == "--every":
 		fn = windowfns.Sliding{Size: w.window, Period: w.every, Offset: w.offset}
-	case kinds["--cumulative_step"]:
+	case kind == "--cumulative_step":
 		fn = windowfns.Cumulative{Step: w.step, Size: w.window, Offset: w.offset}
 	default:
 		fn = windowfns.Tumbling{Size: w.window, Offset: w.offset}
@@ -209,20 +260,14 @@ func (w *windowFlags) fn(fs *flagSet) (windowfns.Fn, error) {
 	if err := fn.Validate(); err != nil {
 		return nil, usageError{asFlags(err)}
 	}
-	if w.lateness < 0 || w.lateness%time.Millisecond != 0 {
-		return nil, usagef("--allowed_lateness = %v, want a whole number of milliseconds, 0s or more", w.lateness)
-	}
-	if err := (gmv.Config{Windows: fn, AllowedLateness: w.lateness}).Validate(); err != nil {
-		return nil, usageError{asFlags(err)}
-	}
 	return fn, nil
 }
 
 // flagNames are the flags behind the fields that error messages name.
 var flagNames = strings.NewReplacer(
-	"windowfns.Tumbling: ", "", "windowfns.Sliding: ", "", "windowfns.Cumulative: ", "", "windowfns.Calendar: ", "",
+	"windowfns.Tumbling: ", "", "windowfns.Sliding: ", "", "windowfns.Cumulative: ", "", "windowfns.Calendar: ", "", "windowfns.Session: ", "",
 	"Size = ", "--window = ", "Period = ", "--every = ", "Offset = ", "--window_offset = ", "Step = ", "--cumulative_step = ",
-	"Unit = ", "--calendar = ", "Zone = ", "--time_zone = ", "AllowedLateness = ", "--allowed_lateness = ",
+	"Unit = ", "--calendar = ", "Zone = ", "--time_zone = ", "Gap = ", "--session_gap = ", "AllowedLateness = ", "--allowed_lateness = ",
 )
 
 // asFlags is err in the words of the command line.

@@ -66,7 +66,11 @@ func TestHelp(t *testing.T) {
 		{"cumulative_step", "time", []string{"divides --window"}},
 		{"calendar", "day|week|month", []string{"Monday"}},
 		{"time_zone", "zone", []string{"IANA", "default UTC"}},
+		{"session_gap", "time", []string{"event time", "as in 10m", "withdrawn"}},
 		{"allowed_lateness", "time", []string{"event time", "default 0s"}},
+		{"early_count", "N", []string{"EARLY", "not shown yet", "share"}},
+		{"early_delay", "time", []string{"processing time", "as in 10s", "streams and timelines"}},
+		{"final_rows", "", []string{"FINAL", "no more records"}},
 		{"output", "URI", []string{"default -"}},
 		{"late_output", "URI", []string{"counted only", "mart"}},
 		{"bad_output", "URI", []string{"exit status is 3", "mart"}},
@@ -122,7 +126,7 @@ func TestFlagsAreOurs(t *testing.T) {
 			t.Errorf("Beam has a flag --%s already", name)
 		}
 	}
-	if len(fs.own) != 30 {
+	if len(fs.own) != 34 {
 		t.Errorf("%d flags of our own: %q", len(fs.own), fs.own)
 	}
 }

@@ -107,6 +107,20 @@ func TestRefusedWindows(t *testing.T) {
 		{"period and calendar", gmv + "--every 1m --calendar day", []string{"--every and --calendar together, want one kind"}},
 		{"cumulative and calendar", gmv + "--window 1h --cumulative_step 1m --calendar day", []string{"--cumulative_step and --calendar together, want one kind"}},
 		{"step and calendar", gmv + "--cumulative_step 1m --calendar day", []string{"--cumulative_step and --calendar together, want one kind"}},
+		{"sessions of zero", gmv + "--session_gap 0s", []string{"--session_gap = 0s, want a positive whole number of milliseconds"}},
+		{"sessions of less than nothing", gmv + "--session_gap -10m", []string{"--session_gap = -10m0s, want a positive whole number of milliseconds"}},
+		{"sessions not whole", gmv + "--session_gap 1500us", []string{"--session_gap = 1.5ms, want a positive whole number of milliseconds"}},
+		{"sessions too long", gmv + "--session_gap 900000h", []string{"--session_gap = 900000h0m0s, want at most 876600h0m0s"}},
+		{"sessions without a unit", gmv + "--session_gap 10", []string{`"10"`, "-session_gap", "tidemark gmv --help"}},
+		{"tumbling and sessions", gmv + "--window 1h --session_gap 10m", []string{"--window and --session_gap together, want one kind of window"}},
+		{"sliding and sessions", gmv + "--window 1h --every 1m --session_gap 10m", []string{"--every and --session_gap together, want one kind"}},
+		{"cumulative and sessions", gmv + "--window 1h --cumulative_step 1m --session_gap 10m", []string{"--cumulative_step and --session_gap together, want one kind"}},
+		{"calendar and sessions", gmv + "--calendar day --session_gap 10m", []string{"--calendar and --session_gap together, want one kind"}},
+		{"offset and sessions", gmv + "--window_offset 1m --session_gap 10m", []string{"--window_offset with --session_gap, want it with --window: a session starts with its first record"}},
+		{"zone and sessions", gmv + "--time_zone UTC --session_gap 10m", []string{"--time_zone without --calendar, want both"}},
+		{"lateness and sessions", gmv + "--session_gap 10m --allowed_lateness -1s", []string{"--allowed_lateness = -1s, want a whole number of milliseconds"}},
+		{"three kinds", gmv + "--every 1m --calendar day --session_gap 10m", []string{"--every and --calendar and --session_gap together, want one kind"}},
+
 		{"sliding and cumulative", gmv + "--window 1h --every 1m --cumulative_step 1m", []string{"--every and --cumulative_step together, want one kind"}},
 		{"all", gmv + "--window 1h --every 1m --cumulative_step 1m --calendar day", []string{"--every and --cumulative_step and --calendar together, want one kind"}},
 		{"offset and calendar", gmv + "--calendar day --window_offset 1h", []string{"--window_offset with --calendar, want it with --window"}},
@@ -149,6 +163,33 @@ func TestRefusedInputs(t *testing.T) {
 		{"scheme to come", gmv + "--input tcp://localhost:9", []string{`unknown scheme "tcp"`, "want a file, a pattern or -"}},
 		{"no such timeline", gmv + "--timeline gone.ndjson", []string{"--timeline gone.ndjson: no such file"}},
 		{"timeline is a directory", gmv + "--timeline folder.ndjson", []string{"--timeline folder.ndjson: is a directory, want a file"}},
+	})
+}
+
+func TestRefusedRows(t *testing.T) {
+	const gmv = "gmv --window 1h --input in.ndjson "
+	const play = "gmv --window 1h --timeline play.ndjson "
+	refuse(t, []usageCase{
+		{"early at none", gmv + "--early_count 0", []string{"--early_count = 0, want at least 1"}},
+		{"early at less than none", play + "--early_count -3", []string{"--early_count = -3, want at least 1"}},
+		{"early at half of one", gmv + "--early_count 0.5", []string{`"0.5"`, "-early_count", "tidemark gmv --help"}},
+		{"early at once", play + "--early_delay 0s", []string{"--early_delay = 0s, want a positive whole number of milliseconds"}},
+		{"early before", play + "--early_delay -10s", []string{"--early_delay = -10s, want a positive whole number of milliseconds"}},
+		{"early by less than a millisecond", gmv + "--stream --early_delay 500us", []string{"--early_delay = 500µs, want a positive whole number of milliseconds"}},
+		{"early by no whole milliseconds", gmv + "--stream --early_delay 1500us", []string{"--early_delay = 1.5ms, want a positive whole number of milliseconds"}},
+		{"early by the clock in batch", gmv + "--early_delay 10s", []string{"--early_delay without --stream, want both, or a timeline"}},
+		{"the clock of averages", "average --window 1h --input in.ndjson --early_delay 10s", []string{"--early_delay without --stream, want both, or a timeline"}},
+		{"early twice", gmv + "--early_count 2 --early_count 3", []string{"--early_count", "the flag is given twice"}},
+		{"final is a switch", gmv + "--final_rows=10s", []string{`"10s"`, "final_rows", "tidemark gmv --help"}},
+
+		{"pipe and early by count", gmv + "--format pipe --early_count 2", []string{"--format pipe with --early_count, want json or table: it has no place for the pane"}},
+		{"pipe and early by delay", play + "--format pipe --early_delay 1s", []string{"--format pipe with --early_delay, want json or table"}},
+		{"pipe and final", gmv + "--format pipe --final_rows", []string{"--format pipe with --final_rows, want json or table"}},
+		{"pipe and sessions", "gmv --session_gap 10m --input in.ndjson --format pipe", []string{"--format pipe with --session_gap, want json or table: it has no place for the end of a session"}},
+
+		{"report of early rows", gmv + "--lateness_report --early_count 2", []string{"--early_count with --lateness_report, want one of them"}},
+		{"report by the clock", gmv + "--lateness_report --early_delay 2s", []string{"--early_delay with --lateness_report, want one of them"}},
+		{"report of final rows", gmv + "--lateness_report --final_rows", []string{"--final_rows with --lateness_report, want one of them"}},
 	})
 }
 

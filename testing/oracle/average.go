@@ -13,9 +13,9 @@ type AverageRow struct {
 	Key             string
 	StartMs         int64
 	EndMs           int64
-	Pane            string // ON_TIME or LATE
+	Pane            string // EARLY, ON_TIME, LATE or FINAL
 	Revision        int64
-	Average         *float64
+	Average         *float64 // nil where Count is 0
 	PreviousAverage *float64
 	Sum             *float64 // nil outside float64
 	Count           int64
@@ -30,31 +30,40 @@ type AverageResult struct {
 	Outcome
 }
 
-// PlayAverage is [Play] for averages of Value. Elements have no currency.
-func PlayAverage(windows windowfns.Fn, latenessMs int64, steps []Step) AverageResult {
+// PlayAverage is [Config.Play] for averages of Value. Elements have no currency.
+func (cfg Config) PlayAverage(steps []Step) AverageResult {
 	var out AverageResult
-	last := map[cellKey]AverageRow{}
 	p := player{
-		windows:    windows,
-		latenessMs: latenessMs,
-		amountOf:   func(e Element) *big.Rat { return new(big.Rat).SetFloat64(e.Value) },
-		emit: func(k cellKey, c *cell, pane string) {
-			mean := new(big.Rat).Quo(&c.sum, new(big.Rat).SetInt64(c.count))
-			maxMs := c.maxMs
+		cfg:      cfg,
+		amountOf: func(e Element) *big.Rat { return new(big.Rat).SetFloat64(e.Value) },
+		emit: func(k cellKey, f firing) bool {
 			row := AverageRow{
-				Key: k.key, StartMs: k.w.StartMs, EndMs: k.w.EndMs, Pane: pane, Revision: c.rows,
-				Average: nearest(mean), Sum: nearest(&c.sum), Count: c.count, MaxTimeMs: &maxMs,
+				Key: k.key, StartMs: k.w.StartMs, EndMs: k.w.EndMs, Pane: f.pane, Revision: f.revision,
+				Average: f.now.mean(), Sum: nearest(f.now.sum), Count: f.now.count, MaxTimeMs: f.now.latest(),
 			}
-			if was, ok := last[k]; ok {
-				row.PreviousAverage, row.PreviousCount = was.Average, &was.Count
+			if f.was != nil {
+				row.PreviousAverage, row.PreviousCount = f.was.mean(), new(f.was.count)
 			}
-			c.rows++
-			last[k] = row
 			out.Rows = append(out.Rows, row)
+			return true
 		},
 	}
 	out.Outcome = p.play(steps)
 	return out
+}
+
+// PlayAverage is [Config.PlayAverage] where nothing but windows and the allowed
+// lateness, in ms, is set.
+func PlayAverage(windows windowfns.Fn, latenessMs int64, steps []Step) AverageResult {
+	return lenient(windows, latenessMs).PlayAverage(steps)
+}
+
+// mean is the mean of v, nil of nothing.
+func (v values) mean() *float64 {
+	if v.count == 0 {
+		return nil
+	}
+	return nearest(new(big.Rat).Quo(v.sum, new(big.Rat).SetInt64(v.count)))
 }
 
 // nearest is the float64 nearest to x, or nil if x is outside float64. There is

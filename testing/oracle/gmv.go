@@ -13,7 +13,7 @@ type Row struct {
 	Currency      string
 	StartMs       int64
 	EndMs         int64
-	Pane          string // ON_TIME or LATE
+	Pane          string // EARLY, ON_TIME, LATE or FINAL
 	Revision      int64
 	Minor         int64
 	PreviousMinor *int64
@@ -34,45 +34,47 @@ type Overflow struct {
 }
 
 // Result is the outcome of a script of money. The order of rows and overflows is
-// that in which they fall due; rows that fall due together come in no certain
-// order.
+// that in which they fall due; rows of several windows that one step brings come
+// in no certain order.
 type Result struct {
 	Rows      []Row
 	Overflows []Overflow
 	Outcome
 }
 
-// Play plays steps and, after them, a watermark at infinity. Windows are those
-// of windows, and latenessMs is the allowed lateness L.
-func Play(windows windowfns.Fn, latenessMs int64, steps []Step) Result {
+// Play plays steps for money and, after them, a watermark at infinity.
+func (cfg Config) Play(steps []Step) Result {
 	var out Result
-	last := map[cellKey]Row{}
 	p := player{
-		windows:    windows,
-		latenessMs: latenessMs,
-		amountOf:   func(e Element) *big.Rat { return new(big.Rat).SetInt64(e.Minor) },
-		emit: func(k cellKey, c *cell, pane string) {
-			sum := c.sum.Num()
+		cfg:      cfg,
+		amountOf: func(e Element) *big.Rat { return new(big.Rat).SetInt64(e.Minor) },
+		emit: func(k cellKey, f firing) bool {
+			sum := f.now.sum.Num()
 			if !sum.IsInt64() {
 				out.Overflows = append(out.Overflows, Overflow{
 					Key: k.key, Currency: k.currency, StartMs: k.w.StartMs, EndMs: k.w.EndMs,
-					Pane: pane, Total: sum.String(), Count: c.count,
+					Pane: f.pane, Total: sum.String(), Count: f.now.count,
 				})
-				return
+				return false
 			}
 			row := Row{
 				Key: k.key, Currency: k.currency, StartMs: k.w.StartMs, EndMs: k.w.EndMs,
-				Pane: pane, Revision: c.rows,
-				Minor: sum.Int64(), Count: c.count, MaxTimeMs: new(c.maxMs),
+				Pane: f.pane, Revision: f.revision,
+				Minor: sum.Int64(), Count: f.now.count, MaxTimeMs: f.now.latest(),
 			}
-			if was, ok := last[k]; ok {
-				row.PreviousMinor, row.PreviousCount = &was.Minor, &was.Count
+			if f.was != nil {
+				row.PreviousMinor, row.PreviousCount = new(f.was.sum.Num().Int64()), new(f.was.count)
 			}
-			c.rows++
-			last[k] = row
 			out.Rows = append(out.Rows, row)
+			return true
 		},
 	}
 	out.Outcome = p.play(steps)
 	return out
+}
+
+// Play is [Config.Play] where nothing but windows and the allowed lateness, in
+// ms, is set.
+func Play(windows windowfns.Fn, latenessMs int64, steps []Step) Result {
+	return lenient(windows, latenessMs).Play(steps)
 }

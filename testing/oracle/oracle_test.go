@@ -172,9 +172,9 @@ pairs 3 = 3 (0 corrected) + 0`,
 func render(res oracle.Result) []string {
 	var out []string
 	for _, r := range res.Rows {
-		out = append(out, fmt.Sprintf("row %s/%s [%d,%d) %s #%d %d(%s) of %d(%s) max %d",
+		out = append(out, fmt.Sprintf("row %s/%s [%d,%d) %s #%d %d(%s) of %d(%s) max %s",
 			r.Key, r.Currency, r.StartMs, r.EndMs, r.Pane, r.Revision,
-			r.Minor, orDash(r.PreviousMinor), r.Count, orDash(r.PreviousCount), *r.MaxTimeMs))
+			r.Minor, orDash(r.PreviousMinor), r.Count, orDash(r.PreviousCount), orDash(r.MaxTimeMs)))
 	}
 	for _, o := range res.Overflows {
 		out = append(out, fmt.Sprintf("overflow %s/%s [%d,%d) %s %s of %d", o.Key, o.Currency, o.StartMs, o.EndMs, o.Pane, o.Total, o.Count))

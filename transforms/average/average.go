@@ -32,7 +32,7 @@ type Row struct {
 	Key     string
 	StartMs int64 // the window is [StartMs, EndMs)
 	EndMs   int64
-	Pane    string // ON_TIME or LATE
+	Pane    string // EARLY, ON_TIME, LATE or FINAL
 
 	// Revision counts the rows of a key and window from 0. The previous values
 	// are those of the row before, nil on revision 0.

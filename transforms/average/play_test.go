@@ -39,11 +39,14 @@ func at(key string, ms int64, value float64) oracle.Step {
 func timeline(steps []oracle.Step) *streamtest.Timeline {
 	var tl streamtest.Timeline
 	for _, st := range steps {
-		if st.Element == nil {
+		switch {
+		case st.Element != nil:
+			tl.At(st.Element.TimeMs, sampleOf(*st.Element))
+		case st.Elapsed > 0:
+			tl.ProcessingTime(st.Elapsed)
+		default:
 			tl.Watermark(st.WatermarkMs)
-			continue
 		}
-		tl.At(st.Element.TimeMs, sampleOf(*st.Element))
 	}
 	return &tl
 }

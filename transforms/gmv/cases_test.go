@@ -2,19 +2,14 @@ package gmv_test
 
 import (
 	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tidemark/internal/casefile"
 	"tidemark/testing/oracle"
+	"tidemark/testing/streamtest"
 	"tidemark/transforms/gmv"
-	"tidemark/windowfns"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected results in testdata/cases")
@@ -22,100 +17,70 @@ var update = flag.Bool("update", false, "rewrite the expected results in testdat
 // TestCases plays every timeline of testdata/cases and compares what comes out
 // with what the file says and with the oracle.
 func TestCases(t *testing.T) {
-	paths, err := filepath.Glob("testdata/cases/*.txt")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases: %v", err)
+	const dir = "testdata/cases"
+	cases, err := casefile.ReadAll(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
-			c, err := readCase(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := oracle.Play(c.cfg.Windows, c.cfg.AllowedLateness.Milliseconds(), c.steps)
-			lines := verify(t, c.cfg, c.timeline.Create, want).lines()
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			lines := replay(t, c)
 			if *update {
-				doc := c.head + divider + strings.Join(append(lines, ""), "\n")
-				if err := os.WriteFile(path, []byte(doc), 0o644); err != nil {
+				if err := c.Rewrite(dir+"/"+c.Name+".txt", lines); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if diff := cmp.Diff(c.want, lines); diff != "" {
+			if diff := cmp.Diff(c.Want, lines); diff != "" {
 				t.Errorf("mismatch (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// lines is what came out, as case files say it: rows by window, key, currency
-// and revision, then overflows, then late elements in the order of the timeline.
-func (o outcome) lines() []string {
-	var lines []string
-	rows := slices.Clone(o.rows)
-	slices.SortFunc(rows, compareRows)
-	for _, r := range rows {
-		was := func(n *int64) string {
-			if n == nil {
-				return ""
-			}
-			return fmt.Sprintf(" (was %d)", *n)
-		}
-		lines = append(lines, fmt.Sprintf("%s %s %s #%d sum %d%s count %d%s max %s",
-			name(r.Key, r.Currency), span(r.StartMs, r.EndMs), r.Pane, r.Revision,
-			r.Minor, was(r.PreviousMinor), r.Count, was(r.PreviousCount), clock(*r.MaxTimeMs)))
+// replay plays a case, compares what comes out with the oracle, and returns it as
+// case files say it.
+func replay(t *testing.T, c *casefile.Case) []string {
+	t.Helper()
+	tl := timelineOf(c.Steps, func(step int, e oracle.Element) sale {
+		s := saleOf(e)
+		s.Step, s.Raw = step, c.Raw[step]
+		return s
+	})
+	out := verify(t, configOf(c.Config), tl.Create, c.Config.Play(c.Steps))
+	rows := make([]oracle.Row, len(out.rows))
+	for i, r := range out.rows {
+		rows[i] = oracle.Row(r)
 	}
-
-	var overflows []string
-	for _, v := range o.overflows {
-		overflows = append(overflows, fmt.Sprintf("overflow %s %s %s total %s count %d",
-			name(v.Key, v.Currency), span(v.StartMs, v.EndMs), v.Pane, v.Total, v.Count))
-	}
-	slices.Sort(overflows)
-
-	late := slices.Clone(o.late)
-	slices.SortFunc(late, func(a, b lateSale) int { return a.Value.Step - b.Value.Step })
-	lines = append(lines, overflows...)
-	for _, l := range late {
-		missed := make([]string, len(l.Key.Windows))
-		for i, w := range l.Key.Windows {
-			missed[i] = span(w.StartMs, w.EndMs)
+	late := make([]oracle.Late, len(out.late))
+	for i, l := range out.late {
+		late[i] = oracle.Late{
+			Element: oracle.Element{TimeMs: l.Key.TimeMs}, Missed: l.Key.Windows, All: l.Key.All, Step: l.Value.Step,
 		}
-		all := "not all"
-		if l.Key.All {
-			all = "all"
-		}
-		lines = append(lines, fmt.Sprintf("late %s at %s missed %s, %s", l.Value.Raw, clock(l.Key.TimeMs), strings.Join(missed, " "), all))
 	}
-	return lines
+	return c.Lines(rows, overflowsOf(out.overflows), late)
 }
 
-func compareRows(a, b gmv.Row) int {
-	if c := (windowfns.Window{StartMs: a.StartMs, EndMs: a.EndMs}).Compare(windowfns.Window{StartMs: b.StartMs, EndMs: b.EndMs}); c != 0 {
-		return c
+// configOf is what the oracle was asked for.
+func configOf(cfg oracle.Config) gmv.Config {
+	return gmv.Config{
+		Windows: cfg.Windows, AllowedLateness: cfg.AllowedLateness,
+		EarlyCount: cfg.EarlyCount, EarlyDelay: cfg.EarlyDelay, FinalRows: cfg.FinalRows,
 	}
-	if c := strings.Compare(a.Key, b.Key); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Currency, b.Currency); c != 0 {
-		return c
-	}
-	return int(a.Revision - b.Revision)
 }
 
-func name(key, currency string) string {
-	if currency == "" {
-		return fmt.Sprintf("%q", key)
+// timelineOf is a script as a stream of sales.
+func timelineOf(steps []oracle.Step, saleOf func(step int, e oracle.Element) sale) *streamtest.Timeline {
+	var tl streamtest.Timeline
+	for i, st := range steps {
+		switch {
+		case st.Element != nil:
+			tl.At(st.Element.TimeMs, saleOf(i, *st.Element))
+		case st.Elapsed > 0:
+			tl.ProcessingTime(st.Elapsed)
+		default:
+			tl.Watermark(st.WatermarkMs)
+		}
 	}
-	return fmt.Sprintf("%q %q", key, currency)
-}
-
-func span(startMs, endMs int64) string { return fmt.Sprintf("[%s, %s)", clock(startMs), clock(endMs)) }
-
-// clock is a time with milliseconds only where they are not zero.
-func clock(ms int64) string {
-	if ms%1000 == 0 {
-		return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05Z")
-	}
-	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	return &tl
 }

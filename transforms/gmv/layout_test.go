@@ -1,6 +1,7 @@
 package gmv_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/casefile"
 	"tidemark/testing/oracle"
 	"tidemark/testing/streamtest"
 	"tidemark/transforms/gmv"
@@ -220,7 +222,12 @@ func (o outcome) equalTotals(t *testing.T, want oracle.Result) {
 func (o outcome) checkChains(t *testing.T) {
 	t.Helper()
 	rows := slices.Clone(o.rows)
-	slices.SortFunc(rows, compareRows)
+	slices.SortFunc(rows, func(a, b gmv.Row) int {
+		return cmp.Or(
+			cmp.Compare(a.EndMs, b.EndMs), cmp.Compare(a.StartMs, b.StartMs),
+			cmp.Compare(a.Key, b.Key), cmp.Compare(a.Currency, b.Currency), cmp.Compare(a.Revision, b.Revision),
+		)
+	})
 	for i, r := range rows {
 		if i == 0 || r.Revision == 0 || keyOf(rows[i-1]) != keyOf(r) {
 			if r.Revision != 0 || r.PreviousMinor != nil || r.PreviousCount != nil {
@@ -237,5 +244,5 @@ func (o outcome) checkChains(t *testing.T) {
 }
 
 func describe(r gmv.Row) string {
-	return strings.Join(outcome{rows: []gmv.Row{r}}.lines(), "")
+	return strings.Join(new(casefile.Case).Lines([]oracle.Row{oracle.Row(r)}, nil, nil), "")
 }

@@ -38,15 +38,7 @@ func saleOf(e oracle.Element) sale { return sale{Key: e.Key, Currency: e.Currenc
 
 // timeline is the script of steps as a stream of sales.
 func timeline(steps []oracle.Step) *streamtest.Timeline {
-	var tl streamtest.Timeline
-	for _, st := range steps {
-		if st.Element == nil {
-			tl.Watermark(st.WatermarkMs)
-			continue
-		}
-		tl.At(st.Element.TimeMs, saleOf(*st.Element))
-	}
-	return &tl
+	return timelineOf(steps, func(_ int, e oracle.Element) sale { return saleOf(e) })
 }
 
 // lateSale is an element of the late output.
@@ -164,11 +156,7 @@ func (o outcome) equals(t *testing.T, want oracle.Result) {
 	for i, r := range want.Rows {
 		rows[i] = gmv.Row(r)
 	}
-	overflows := make([]oracle.Overflow, len(o.overflows))
-	for i, v := range o.overflows {
-		overflows[i] = oracle.Overflow{
-			Key: v.Key, Currency: v.Currency, StartMs: v.StartMs, EndMs: v.EndMs, Pane: v.Pane, Total: v.Total, Count: v.Count,
-		}
+	for _, v := range o.overflows {
 		if !strings.HasPrefix(v.Reason, "overflow: ") {
 			t.Errorf("overflow with reason %q", v.Reason)
 		}
@@ -181,13 +169,24 @@ func (o outcome) equals(t *testing.T, want oracle.Result) {
 
 	for name, diff := range map[string]string{
 		"rows":      streamtest.Diff(rows, o.rows),
-		"overflows": streamtest.Diff(want.Overflows, overflows),
+		"overflows": streamtest.Diff(want.Overflows, overflowsOf(o.overflows)),
 		"late":      streamtest.Diff(lateOf(want), got),
 	} {
 		if diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+}
+
+// overflowsOf is overflows as the oracle has them, without the reason.
+func overflowsOf(overflows []gmv.Overflow) []oracle.Overflow {
+	all := make([]oracle.Overflow, len(overflows))
+	for i, v := range overflows {
+		all[i] = oracle.Overflow{
+			Key: v.Key, Currency: v.Currency, StartMs: v.StartMs, EndMs: v.EndMs, Pane: v.Pane, Total: v.Total, Count: v.Count,
+		}
+	}
+	return all
 }
 
 // lateOf is what the oracle says of late elements, as gmv.PerKey does.
