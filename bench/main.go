@@ -6,6 +6,12 @@
 //	go run ./bench -case file          GMV from a file to rows on disk, against a plain loop
 //	go run ./bench -case slide_file    the averages, from a file to rows on disk, against a plain
 //	                                   loop
+//	go run ./bench -case slices        averages over 24 hours, every minute, against those over 3
+//	                                   minutes: what an element costs, and the memory
+//	go run ./bench -case slices -growth 4
+//	                                   also with 4 times the elements of the same keys and event
+//	                                   time: what each further element costs, and what it does to
+//	                                   the memory
 //	go run ./bench -case gate          what the gate's memory of past windows costs
 //	go run ./bench -case suspects      elements of ever new windows, nearly all too late
 //
@@ -40,6 +46,7 @@ type benchCase struct {
 	run    func(context.Context, options) error
 	window time.Duration
 	keys   int64
+	span   time.Duration // 10 ms an element, if zero
 }
 
 var cases = []benchCase{
@@ -47,6 +54,7 @@ var cases = []benchCase{
 	{name: "average", about: "sliding averages against plain Beam", run: averageInMemory, window: 3 * time.Minute, keys: 10_000},
 	{name: "file", about: "GMV from a file against a plain loop", run: gmvFromFile, window: time.Hour, keys: 10_000},
 	{name: "slide_file", about: "sliding averages from a file against a plain loop", run: averageFromFile, window: 3 * time.Minute, keys: 10_000},
+	{name: "slices", about: "long windows against short ones", run: longAgainstShort, window: 24 * time.Hour, keys: 1000, span: 10 * time.Minute},
 	{name: "gate", about: "what the gate's memory costs", run: gateState, window: time.Minute},
 	{name: "suspects", about: "late elements of ever new windows", run: suspects, window: time.Second},
 }
@@ -56,7 +64,9 @@ type options struct {
 	events, keys, chunk  int64
 	span                 time.Duration
 	window, period       time.Duration
+	short                time.Duration
 	lateness             time.Duration
+	growth               int64
 	rounds, shards       int
 	only                 string
 	days                 float64
@@ -69,11 +79,14 @@ type options struct {
 func (o *options) define(fs *flag.FlagSet) {
 	fs.Int64Var(&o.events, "events", 1_000_000, "all but gate: elements to generate")
 	fs.Int64Var(&o.keys, "keys", 0, "all but gate and suspects: companies; 0 is "+perCase(func(c benchCase) int64 { return c.keys }))
-	fs.DurationVar(&o.span, "span", 0, "all but gate and suspects: event time that the elements cover; 0 is 10ms for each")
-	fs.Int64Var(&o.chunk, "chunk", 20_000, "gmv, average: elements between two checkpoints of the source")
+	fs.DurationVar(&o.span, "span", 0, "all but gate and suspects: event time that the elements cover; 0 is 10ms for each, but "+
+		perCase(func(c benchCase) time.Duration { return c.span }))
+	fs.Int64Var(&o.chunk, "chunk", 20_000, "gmv, average, slices: elements between two checkpoints of the source")
 	fs.DurationVar(&o.window, "window", 0, "window size; 0 is "+perCase(func(c benchCase) time.Duration { return c.window }))
-	fs.DurationVar(&o.period, "period", time.Minute, "average, slide_file: event time between the starts of two windows; sizes are multiples of it")
+	fs.DurationVar(&o.period, "period", time.Minute, "average, slide_file, slices: event time between the starts of two windows; sizes are multiples of it")
+	fs.DurationVar(&o.short, "short", 3*time.Minute, "slices: size of the windows that the others are compared with")
 	fs.DurationVar(&o.lateness, "lateness", 2*time.Minute, "slide_file: allowed lateness")
+	fs.Int64Var(&o.growth, "growth", 1, "slices: measure with this many times the elements, too")
 	fs.IntVar(&o.rounds, "rounds", 3, "all but gate and suspects: runs of each pipeline, in turn; the medians are compared")
 	fs.StringVar(&o.only, "only", "", "all but gate and suspects: run only the pipeline of this `name`")
 	fs.IntVar(&o.shards, "shards", 0, "all but gate: shards of the aggregate; 0 is its default")
@@ -99,10 +112,10 @@ func perCase[T comparable](of func(benchCase) T) string {
 // within fills in the defaults of c and says what it cannot do.
 func (o options) within(c benchCase) (options, error) {
 	o.window, o.keys = cmp.Or(o.window, c.window), cmp.Or(o.keys, c.keys)
-	o.span = cmp.Or(o.span, time.Duration(o.events)*10*time.Millisecond)
+	o.span = cmp.Or(o.span, c.span, time.Duration(o.events)*10*time.Millisecond)
 	switch {
-	case o.events < 1 || o.keys < 1 && c.keys > 0 || o.rounds < 1 || o.chunk < 1:
-		return o, fmt.Errorf("-events %d, -keys %d, -rounds %d, -chunk %d, want at least 1 of each", o.events, o.keys, o.rounds, o.chunk)
+	case o.events < 1 || o.keys < 1 && c.keys > 0 || o.rounds < 1 || o.growth < 1 || o.chunk < 1:
+		return o, fmt.Errorf("-events %d, -keys %d, -rounds %d, -growth %d, -chunk %d, want at least 1 of each", o.events, o.keys, o.rounds, o.growth, o.chunk)
 	case o.span < 0 || o.window < time.Millisecond || o.period < time.Millisecond:
 		return o, fmt.Errorf("-span %v, -window %v, -period %v, want at least a millisecond of each", o.span, o.window, o.period)
 	}
