@@ -93,9 +93,12 @@ func (f ordersFn) read(s beam.Scope) beam.PCollection {
 	return beam.ParDo(s, &f, beam.Impulse(s))
 }
 
-// companyOf deals order i to a company.
+// companyOf deals order i to a company, as if at random (SplitMix64).
 func companyOf(i, companies int64) int64 {
-	return int64(uint64(i) * 0x9E3779B97F4A7C15 % uint64(companies))
+	z := uint64(i+1) * 0x9E3779B97F4A7C15
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return int64((z ^ z>>31) % uint64(companies))
 }
 
 // minorAt is the amount of order i.
