@@ -77,7 +77,7 @@ func longAgainstShort(ctx context.Context, o options) error {
 		})
 	}
 	if o.growth > 1 {
-		// As many keys and periods make as many rows.
+		// Both have the same rows, if every key has elements in every period.
 		fmt.Println("the time of a larger run less that of the smaller, over the further elements:")
 		few, many := pairs[0], pairs[1]
 		printCosts(many, medians, func(k int) (time.Duration, int64) {
