@@ -22,70 +22,93 @@ import (
 	"tidemark/windowfns"
 )
 
+// pipeline is one of package pipelines.
+type pipeline interface {
+	Build(s beam.Scope) error
+}
+
+// ordersSource is where the values of orders are in a file.
+var ordersSource = pipelines.Source{
+	Fields: records.Fields{
+		Key: []string{"company_id"}, Time: "created_at", TimeUnit: "ms", Amount: "amount_cents", Value: "amount_cents",
+	},
+	MaxRecordBytes: files.DefaultMaxRecordBytes,
+}
+
+// gmvFromFile measures GMV from a file of orders to rows on disk.
+func gmvFromFile(ctx context.Context, o options) error {
+	windows := windowfns.Tumbling{Size: o.window}
+	return fromFile(ctx, o, windows, 1, func(src pipelines.Source) pipeline {
+		src.Fields.Value = ""
+		g := pipelines.GMV{Source: src}
+		g.Rows = pipelines.Outlet{ID: "rows"}
+		g.Config.Windows, g.Config.Shards = windows, o.shards
+		return g
+	})
+}
+
+// averageFromFile measures averages over sliding windows from a file of orders
+// to rows on disk.
+func averageFromFile(ctx context.Context, o options) error {
+	each, err := windowsEach(o.window, o.period)
+	if err != nil {
+		return err
+	}
+	windows := windowfns.Sliding{Size: o.window, Period: o.period}
+	return fromFile(ctx, o, windows, each, func(src pipelines.Source) pipeline {
+		src.Fields.Amount = ""
+		a := pipelines.Average{Source: src}
+		a.Rows = pipelines.Outlet{ID: "rows"}
+		a.Config.Windows, a.Config.AllowedLateness, a.Config.Shards = windows, o.lateness, o.shards
+		return a
+	})
+}
+
 // fromFile compares a pipeline from a file of orders to rows on disk with a loop
 // that reads the same file with the same JSON library, keeps sums in a map and
 // writes them: no watermark, no late data, no bad records, no state that could
-// move.
-func fromFile(ctx context.Context, orders, companies int64, size time.Duration, shards, rounds int) error {
+// move. An order has each windows.
+func fromFile(ctx context.Context, o options, windows windowfns.Fn, each int64, of func(pipelines.Source) pipeline) error {
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	in, out := filepath.Join(dir, "orders.ndjson"), filepath.Join(dir, "rows.ndjson")
-	if err := writeOrders(in, orders, companies); err != nil {
+	if err := writeOrders(in, o); err != nil {
 		return err
 	}
-	g := pipelines.GMV{Source: pipelines.Source{
-		Fields:         records.Fields{Key: []string{"company_id"}, Time: "created_at", TimeUnit: "ms", Amount: "amount_cents"},
-		MaxRecordBytes: files.DefaultMaxRecordBytes,
-		Files:          []files.File{{Path: in, Name: in}},
-	}}
-	g.Rows = pipelines.Outlet{ID: "rows"}
-	g.Config.Windows, g.Config.Shards = windowfns.Tumbling{Size: size}, shards
-	stream := g
-	stream.Stream = &files.StreamConfig{MaxOutOfOrderness: 2 * time.Second}
-
-	cases := []struct {
-		name string
-		run  func() (rows int64, err error)
-	}{
-		{"loop", func() (int64, error) { return loop(in, out, size.Milliseconds()) }},
-		{"tidemark", func() (int64, error) { return toFile(ctx, g, dir, out, orders) }},
-		{"tidemark-stream", func() (int64, error) { return toFile(ctx, stream, dir, out, orders) }},
+	batch := ordersSource
+	batch.Files = []files.File{{Path: in, Name: in}}
+	stream := batch
+	stream.Stream = &files.StreamConfig{MaxOutOfOrderness: fileDisorderMs * time.Millisecond}
+	ours := func(src pipelines.Source) func() (outcome, error) {
+		return func() (outcome, error) { return toFile(ctx, of(src), src.Stream == nil, dir, out) }
 	}
-	rates := map[string][]float64{}
-	for range rounds {
-		for _, c := range cases {
-			begin := time.Now()
-			rows, err := c.run()
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			rate := float64(orders) / time.Since(begin).Seconds()
-			rates[c.name] = append(rates[c.name], rate)
-			fmt.Printf("%-18s %9.0f orders/s  %d rows\n", c.name, rate, rows)
-		}
-	}
-	for _, c := range cases {
-		r := median(rates[c.name])
-		fmt.Printf("%-18s %9.0f orders/s, the median of %d: %.2f x loop\n", c.name, r, rounds, r/median(rates["loop"]))
-	}
-	return nil
+	pairs := o.events * each
+	_, err = contest(o,
+		entrant{name: "loop", events: o.events, want: pairs, run: func() (outcome, error) { return loop(in, out, windows) }},
+		entrant{name: "tidemark", events: o.events, want: pairs, run: ours(batch)},
+		entrant{name: "tidemark-stream", events: o.events, want: pairs, run: ours(stream)},
+	)
+	return err
 }
 
-// writeOrders writes orders 10 ms apart and up to 2 s out of order.
-func writeOrders(path string, orders, companies int64) error {
+// fileDisorderMs is how far the orders of a file are out of order, at most.
+const fileDisorderMs = 2000
+
+// writeOrders writes orders that cover o.span of event time.
+func writeOrders(path string, o options) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	for i := range orders {
-		t := startMs + i*10 - i*7919%2000
-		company := uint64(i) * 0x9E3779B97F4A7C15 % uint64(companies)
+	step := int64(o.span) / o.events
+	for i := range o.events {
+		t := startMs + i*step/int64(time.Millisecond) - i*7919%fileDisorderMs
 		if _, err := fmt.Fprintf(w, `{"order_id":"o%08d","company_id":"c%05d","created_at":%d,"amount_cents":%d,"currency":"EUR"}`+"\n",
-			i, company, t, i*7%100_000); err != nil {
+			i, companyOf(i, o.keys), t, i*7%100_000); err != nil {
 			return err
 		}
 	}
@@ -96,10 +119,10 @@ func writeOrders(path string, orders, companies int64) error {
 }
 
 // loop is the least that does the sums.
-func loop(in, out string, sizeMs int64) (int64, error) {
+func loop(in, out string, windows windowfns.Fn) (outcome, error) {
 	f, err := os.Open(in)
 	if err != nil {
-		return 0, err
+		return outcome{}, err
 	}
 	defer func() { _ = f.Close() }()
 	type total struct {
@@ -111,61 +134,65 @@ func loop(in, out string, sizeMs int64) (int64, error) {
 	index := map[string]int{}
 	var totals []total
 	var cell []byte
+	var of []windowfns.Window
+	var added int64
 	lines := bufio.NewScanner(f)
 	lines.Buffer(make([]byte, 1<<20), 1<<20)
 	for lines.Scan() {
 		v := gjson.GetManyBytes(lines.Bytes(), "company_id", "created_at", "amount_cents")
-		start := v[1].Int() - v[1].Int()%sizeMs
-		cell = binary.LittleEndian.AppendUint64(append(cell[:0], v[0].Str...), uint64(start))
-		i, ok := index[string(cell)]
-		if !ok {
-			i = len(totals)
-			index[string(cell)] = i
-			totals = append(totals, total{key: v[0].Str, start: start})
+		of = windows.AppendWindows(of[:0], v[1].Int())
+		for _, w := range of {
+			cell = binary.LittleEndian.AppendUint64(append(cell[:0], v[0].Str...), uint64(w.StartMs))
+			i, ok := index[string(cell)]
+			if !ok {
+				i = len(totals)
+				index[string(cell)] = i
+				totals = append(totals, total{key: v[0].Str, start: w.StartMs})
+			}
+			totals[i].sum += v[2].Int()
+			totals[i].count++
+			added++
 		}
-		totals[i].sum += v[2].Int()
-		totals[i].count++
 	}
 	if err := lines.Err(); err != nil {
-		return 0, err
+		return outcome{}, err
 	}
 	w, err := os.Create(out)
 	if err != nil {
-		return 0, err
+		return outcome{}, err
 	}
 	b := bufio.NewWriterSize(w, 1<<16)
 	for _, t := range totals {
 		if _, err := io.WriteString(b, `{"key":`+strconv.Quote(t.key)+`,"window_start":`+strconv.FormatInt(t.start, 10)+
 			`,"sum":`+strconv.FormatInt(t.sum, 10)+`,"count":`+strconv.FormatInt(t.count, 10)+"}\n"); err != nil {
-			return 0, err
+			return outcome{}, err
 		}
 	}
 	if err := b.Flush(); err != nil {
-		return 0, err
+		return outcome{}, err
 	}
-	return int64(len(totals)), w.Close()
+	return outcome{rows: int64(len(totals)), minor: added}, w.Close()
 }
 
-// toFile runs a pipeline as the command does.
-func toFile(ctx context.Context, g pipelines.GMV, dir, out string, orders int64) (int64, error) {
-	spool := sink.NewSpool(dir, true)
+// toFile runs a pipeline as the command does, and returns what it has added: rows
+// are sorted in batch, and in the order of arrival of a stream.
+func toFile(ctx context.Context, pl pipeline, sorted bool, dir, out string) (outcome, error) {
+	spool := sink.NewSpool(dir, sorted)
 	defer func() { _ = spool.Close() }()
 	sink.Open("rows", spool)
 	defer sink.Forget("rows")
 	counts := tally.Start()
 	p, s := beam.NewPipelineWithRoot()
-	if err := g.Build(s); err != nil {
-		return 0, err
+	if err := pl.Build(s); err != nil {
+		return outcome{}, err
 	}
-	if err := run(ctx, p); err != nil {
-		return 0, err
-	}
-	if n := counts.Get(tally.Added); n != orders {
-		return 0, fmt.Errorf("%d orders were added, want %d", n, orders)
+	if err := runPipeline(ctx, p); err != nil {
+		return outcome{}, err
 	}
 	target, err := sink.ParseTarget(out)
 	if err != nil {
-		return 0, err
+		return outcome{}, err
 	}
-	return spool.Lines(), sink.Commit(target, sink.Layout{}, spool, nil)
+	r := outcome{rows: spool.Lines(), minor: counts.Get(tally.Added), late: counts.Get(tally.Late)}
+	return r, sink.Commit(target, sink.Layout{}, spool, nil)
 }

@@ -88,11 +88,13 @@ func (f *ticksFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte, 
 // gateState prints what the gate's memory of unmarked elements costs: the cells
 // that it retains after so many windows, and the time of a watermark step in
 // the first and in the last tenth.
-func gateState(ctx context.Context, windows, perStep int64, size, retention time.Duration) error {
+func gateState(ctx context.Context, o options) error {
 	const shards, perWindow = 4, 32
+	size, retention := o.window, o.retention
+	windows := int64(o.days * float64(24*time.Hour) / float64(size))
 	stopwatch.reset()
-	_, rows, _, late, err := measure(ctx, windows*perWindow, func(s beam.Scope) {
-		src := &ticksFn{Windows: windows, PerWindow: perWindow, PerStep: perStep, SizeMs: size.Milliseconds()}
+	r, err := play(ctx, func(s beam.Scope) {
+		src := &ticksFn{Windows: windows, PerWindow: perWindow, PerStep: o.stepWindows, SizeMs: size.Milliseconds()}
 		in := beam.ParDo(s, src, beam.Impulse(s))
 		inTime, late := gate.Split(s, gate.Config{Windows: windowfns.Tumbling{Size: size}, Shards: shards, Retention: retention}, in)
 		discard(s, beam.ParDo(s, minorOfTick, beam.ParDo(s, ended, inTime)))
@@ -101,13 +103,13 @@ func gateState(ctx context.Context, windows, perStep int64, size, retention time
 	if err != nil {
 		return err
 	}
-	if rows+late != windows*perWindow {
-		return fmt.Errorf("gate: %d elements in time and %d late, want %d together", rows, late, windows*perWindow)
+	if r.rows+r.late != windows*perWindow {
+		return fmt.Errorf("%d elements in time and %d late, want %d together", r.rows, r.late, windows*perWindow)
 	}
 	steps := stopwatch.at
 	tenth := len(steps) / 10
 	if tenth == 0 {
-		return fmt.Errorf("gate: %d watermark steps, want at least 10", len(steps))
+		return fmt.Errorf("%d watermark steps, want at least 10", len(steps))
 	}
 	per := func(from, to int) time.Duration {
 		return (steps[to].Sub(steps[from]) / time.Duration(to-from)).Round(time.Microsecond)
@@ -120,6 +122,6 @@ func gateState(ctx context.Context, windows, perStep int64, size, retention time
 		cells = min(cells, int64(retention/size)*shards*3/2)
 	}
 	fmt.Printf("gate: %d windows of %v, %d shards, retention %s: at most %d cells; a watermark step of %d windows takes %v in the first tenth, %v in the last (%.1f x); judged late %d of %d\n",
-		windows, size, shards, kept, cells, perStep, first, last, float64(last)/float64(first), late, rows+late)
+		windows, size, shards, kept, cells, o.stepWindows, first, last, float64(last)/float64(first), r.late, r.rows+r.late)
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/rtrackers/offsetrange"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 )
 
@@ -25,12 +27,22 @@ type order struct {
 
 func entryOf(o order) gmv.Entry { return gmv.Entry{Key: o.Company, Minor: o.Minor} }
 
+func valueOf(o order) average.Entry { return average.Entry{Key: o.Company, Value: priceOf(o.Minor)} }
+
+// priceOf is an amount in major units: a fraction that float64 has not exactly,
+// as most values that are averaged.
+func priceOf(minor int64) float64 { return float64(minor) / 100 }
+
+// minorOfPrice is the way back from a sum of prices.
+func minorOfPrice(price float64) int64 { return int64(math.Round(price * 100)) }
+
 type emitOrder = func(beam.EventTime, int64, order)
 
 func init() {
 	register.DoFn4x1[*watermark, *sdf.LockRTracker, []byte, emitOrder, sdf.ProcessContinuation](&ordersFn{})
 	register.Emitter3[beam.EventTime, int64, order]()
 	register.Function1x1(entryOf)
+	register.Function1x1(valueOf)
 	beam.RegisterType(reflect.TypeFor[order]())
 }
 
@@ -57,18 +69,47 @@ func (rangeFn) CreateWatermarkEstimator(ms int64) *watermark { return &watermark
 // WatermarkEstimatorState is the watermark, in ms.
 func (rangeFn) WatermarkEstimatorState(w *watermark) int64 { return w.ms }
 
-// ordersFn generates orders in memory, StepMs apart, DisorderMs out of order at
+// ordersFn generates orders in memory, Step apart, DisorderMs out of order at
 // the most, dealt over the companies. It checkpoints itself every Chunk orders
 // and hands on its watermark with each.
 type ordersFn struct {
 	rangeFn
 	Orders     int64
 	Companies  int64
-	StepMs     int64
+	Step       time.Duration
 	DisorderMs int64
 	Chunk      int64
 
 	names []string
+}
+
+// ordersOf are orders that cover o.span of event time.
+func ordersOf(o options) ordersFn {
+	return ordersFn{Orders: o.events, Companies: o.keys, Step: o.span / time.Duration(o.events), DisorderMs: 500, Chunk: o.chunk}
+}
+
+// read adds the source: PCollection<KV<int64 mark, order>>.
+func (f ordersFn) read(s beam.Scope) beam.PCollection {
+	return beam.ParDo(s, &f, beam.Impulse(s))
+}
+
+// companyOf deals order i to a company, as if at random (SplitMix64).
+func companyOf(i, companies int64) int64 {
+	z := uint64(i+1) * 0x9E3779B97F4A7C15
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return int64((z ^ z>>31) % uint64(companies))
+}
+
+// minorAt is the amount of order i.
+func minorAt(i int64) int64 { return i%99_991 - 500 }
+
+// minor is what all amounts come to.
+func (f ordersFn) minor() (sum int64) {
+	for i := range f.Orders {
+		sum += minorAt(i)
+	}
+	return sum
 }
 
 func (f *ordersFn) Setup() {
@@ -98,9 +139,8 @@ func (f *ordersFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byte,
 			return sdf.StopProcessing()
 		}
 		// Fixed scatter: any multiplier prime to the modulus will do.
-		t := startMs + i*f.StepMs - (i*7919)%(f.DisorderMs+1)
-		company := uint64(i) * 0x9E3779B97F4A7C15 % uint64(f.Companies)
-		emit(mtime.Time(t), wm.ms, order{Company: f.names[company], Minor: i%99_991 - 500})
+		t := startMs + i*int64(f.Step)/int64(time.Millisecond) - (i*7919)%(f.DisorderMs+1)
+		emit(mtime.Time(t), wm.ms, order{Company: f.names[companyOf(i, f.Companies)], Minor: minorAt(i)})
 		wm.ms = max(wm.ms, t-f.DisorderMs)
 		i++
 	}

@@ -83,16 +83,21 @@ func (f *suspectsFn) at(i, base int64) (tMs, passed int64) {
 // suspects prints what a step of the watermark takes while elements come that
 // are too late, or nearly so, for windows that were never seen before, and fails
 // if it has more than doubled by the end.
-func suspects(ctx context.Context, src suspectsFn, shards int) error {
+func suspects(ctx context.Context, o options) error {
+	src := suspectsFn{
+		Suspects: o.events, Chunk: o.suspectsAtOnce, Near: o.near,
+		SpreadMs: o.spread.Milliseconds(), SizeMs: o.window.Milliseconds(),
+	}
 	switch {
 	case src.SpreadMs < src.Suspects:
-		return fmt.Errorf("suspects: a spread of %d ms for %d elements, want a millisecond for each", src.SpreadMs, src.Suspects)
+		return fmt.Errorf("a spread of %d ms for %d elements, want a millisecond for each", src.SpreadMs, src.Suspects)
 	case suspectStepMs < src.Chunk:
-		return fmt.Errorf("suspects: %d elements a step, want at most %d", src.Chunk, suspectStepMs)
+		return fmt.Errorf("%d elements a step, want at most %d", src.Chunk, suspectStepMs)
 	}
 	stopwatch.reset()
-	rate, _, minor, late, err := measure(ctx, src.Suspects, func(s beam.Scope) {
-		cfg := gmv.Config{Windows: windowfns.Tumbling{Size: time.Duration(src.SizeMs) * time.Millisecond}, Watermarked: true, Shards: shards}
+	begin := time.Now()
+	r, err := play(ctx, func(s beam.Scope) {
+		cfg := gmv.Config{Windows: windowfns.Tumbling{Size: o.window}, Watermarked: true, Shards: o.shards}
 		rows, _, late := gmv.PerKey(s, cfg, entryOf, beam.ParDo(s, &src, beam.Impulse(s)))
 		discard(s, beam.ParDo(s, minorOf, rows))
 		beam.ParDo0(s, countLate, late)
@@ -100,12 +105,13 @@ func suspects(ctx context.Context, src suspectsFn, shards int) error {
 	if err != nil {
 		return err
 	}
+	rate := float64(src.Suspects) / time.Since(begin).Seconds()
 	// What was read ahead of the rest of the pipeline belongs to the last steps.
 	stopwatch.note()
 	steps := stopwatch.at
 	tenth := (len(steps) - 1) / 10
 	if tenth == 0 {
-		return fmt.Errorf("suspects: %d watermark steps, want at least 10", len(steps)-1)
+		return fmt.Errorf("%d watermark steps, want at least 10", len(steps)-1)
 	}
 	per := make([]time.Duration, 10)
 	for k := range per {
@@ -118,12 +124,12 @@ func suspects(ctx context.Context, src suspectsFn, shards int) error {
 	}
 	ratio := float64(per[9]) / float64(per[0])
 	fmt.Printf("suspects: %d over %v and %d%% within the last minute, %d a step: %.0f events/s, %d added, %d late; a step by tenths of the run %v; last to first %.2f\n",
-		src.Suspects, time.Duration(src.SpreadMs)*time.Millisecond, src.Near, src.Chunk, rate, minor-late, late, per, ratio)
+		src.Suspects, o.spread, src.Near, src.Chunk, rate, r.minor-r.late, r.late, per, ratio)
 	switch {
-	case minor != src.Suspects:
-		return fmt.Errorf("suspects: %d added and %d late, want %d together", minor-late, late, src.Suspects)
+	case r.minor != src.Suspects:
+		return fmt.Errorf("%d added and %d late, want %d together", r.minor-r.late, r.late, src.Suspects)
 	case ratio > 2:
-		return fmt.Errorf("suspects: a step takes %.2f times as long in the last tenth, want at most 2", ratio)
+		return fmt.Errorf("a step takes %.2f times as long in the last tenth, want at most 2", ratio)
 	}
 	return nil
 }

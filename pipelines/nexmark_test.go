@@ -2,11 +2,15 @@ package pipelines
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +21,6 @@ import (
 	"tidemark/testing/streamtest"
 	"tidemark/windowfns"
 )
-
-const bidsPath = "testdata/nexmark/bids.ndjson"
 
 var bidFields = records.Fields{Key: []string{"auction"}, Time: "time", TimeUnit: "ms", Amount: "price"}
 
@@ -34,24 +36,115 @@ func (b bid) element() *oracle.Element {
 	return &oracle.Element{Key: fmt.Sprint(b.Auction), Minor: b.Price, TimeMs: b.Time}
 }
 
-func readBids(t *testing.T) []bid {
-	t.Helper()
-	text, err := os.ReadFile(bidsPath)
+// bidsOnce reads the file once, for all tests.
+var bidsOnce = sync.OnceValues(func() (bids []bid, err error) {
+	f, err := os.Open("testdata/nexmark/bids.ndjson.gz")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	var bids []bid
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		return nil, err
+	}
 	for line := range bytes.Lines(text) {
 		b := bid{raw: bytes.TrimSpace(line)}
 		if err := json.Unmarshal(line, &b); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		bids = append(bids, b)
 	}
-	if len(bids) != 3067 {
-		t.Fatalf("%d bids, want 3067", len(bids))
+	return bids, nil
+})
+
+// readAllBids returns a copy of all bids.
+func readAllBids(t *testing.T) []bid {
+	t.Helper()
+	bids, err := bidsOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(bids) != 92_000 {
+		t.Fatalf("%d bids, want 92000", len(bids))
+	}
+	return slices.Clone(bids)
+}
+
+// readBids returns every 30th bid.
+func readBids(t *testing.T) (bids []bid) {
+	t.Helper()
+	for chunk := range slices.Chunk(readAllBids(t), 30) {
+		bids = append(bids, chunk[0])
 	}
 	return bids
+}
+
+// store writes bids to a file.
+func store(t *testing.T, bids []bid, compressed bool) files.File {
+	t.Helper()
+	var b bytes.Buffer
+	for _, bid := range bids {
+		b.Write(bid.raw)
+		b.WriteByte('\n')
+	}
+	file := files.File{Path: filepath.Join(t.TempDir(), "bids"), Name: "bids", Gzip: compressed}
+	if compressed {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if _, err := b.WriteTo(z); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b = packed
+	}
+	if err := os.WriteFile(file.Path, b.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// cellOf names a key and window.
+type cellOf struct {
+	key string
+	windowfns.Window
+}
+
+// account is what came out for one key and window.
+type account struct {
+	sum, count, latest int64
+}
+
+// add adds b to the account of each of windows.
+func (b bid) add(to map[cellOf]account, windows ...windowfns.Window) {
+	for _, w := range windows {
+		c := cellOf{fmt.Sprint(b.Auction), w}
+		a, again := to[c]
+		if !again {
+			a.latest = b.Time
+		}
+		to[c] = account{a.sum + b.Price, a.count + 1, max(a.latest, b.Time)}
+	}
+}
+
+// onTimeRows are the rows of bids in windows of which none is late.
+func onTimeRows(bids []bid, windows windowfns.Fn) (rows []oracle.Row) {
+	accounts := map[cellOf]account{}
+	for _, b := range bids {
+		b.add(accounts, windows.AppendWindows(nil, b.Time)...)
+	}
+	for c, a := range accounts {
+		rows = append(rows, oracle.Row{
+			Key: c.key, StartMs: c.StartMs, EndMs: c.EndMs, Pane: "ON_TIME",
+			Minor: a.sum, Count: a.count, MaxTimeMs: new(a.latest),
+		})
+	}
+	return rows
 }
 
 // TestNexmark sums bids by auction and compares each sum, count and latest time
@@ -60,31 +153,10 @@ func TestNexmark(t *testing.T) {
 	bids := readBids(t)
 	for _, size := range []time.Duration{10 * time.Second, time.Second} {
 		t.Run(size.String(), func(t *testing.T) {
-			type cell struct {
-				auction string
-				start   int64
-			}
-			want := map[cell]oracle.Row{}
-			for _, b := range bids {
-				c := cell{fmt.Sprint(b.Auction), b.Time - b.Time%size.Milliseconds()}
-				r := want[c]
-				r.Minor += b.Price
-				r.Count++
-				if r.MaxTimeMs == nil || *r.MaxTimeMs < b.Time {
-					r.MaxTimeMs = new(b.Time)
-				}
-				want[c] = r
-			}
-			var rows []oracle.Row
-			for c, r := range want {
-				r.Key, r.StartMs, r.EndMs, r.Pane = c.auction, c.start, c.start+size.Milliseconds(), "ON_TIME"
-				rows = append(rows, r)
-			}
-
-			g := GMV{Source: Source{Fields: bidFields, Files: []files.File{{Path: bidsPath, Name: "bids"}}}}
+			g := GMV{Source: Source{Fields: bidFields, Files: []files.File{store(t, bids, false)}}}
 			g.Config.Windows = windowfns.Tumbling{Size: size}
 			out := run(t, g)
-			if diff := streamtest.Diff(rows, parseRows(t, out.rows)); diff != "" {
+			if diff := streamtest.Diff(onTimeRows(bids, g.Config.Windows), parseRows(t, out.rows)); diff != "" {
 				t.Error(diff)
 			}
 			if len(out.late)+len(out.bad) > 0 {

@@ -3,6 +3,8 @@ package pipelines
 import (
 	"encoding/json"
 	"errors"
+	"math"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -25,24 +27,36 @@ type outcome struct {
 // run runs g, as the command line does.
 func run(t *testing.T, g GMV) outcome {
 	t.Helper()
-	g.Rows, g.Late, g.Bad = Outlet{ID: "rows"}, Outlet{ID: "late"}, Outlet{ID: "bad"}
-	if g.MaxRecordBytes == 0 {
-		g.MaxRecordBytes = 1 << 20
+	return runInto(t, &g.Source, &g.Outputs, func(s beam.Scope) error { return g.Build(s) })
+}
+
+// runAverage is [run] for averages.
+func runAverage(t *testing.T, a Average) outcome {
+	t.Helper()
+	return runInto(t, &a.Source, &a.Outputs, func(s beam.Scope) error { return a.Build(s) })
+}
+
+// runInto runs what build adds, which reads src and writes out.
+func runInto(t *testing.T, src *Source, to *Outputs, build func(beam.Scope) error) outcome {
+	t.Helper()
+	*to = Outputs{Rows: Outlet{ID: "rows"}, Late: Outlet{ID: "late"}, Bad: Outlet{ID: "bad"}}
+	if src.MaxRecordBytes == 0 {
+		src.MaxRecordBytes = 1 << 20
 	}
 	spools := map[string]*sink.Spool{}
 	var out outcome
 	streamtest.Run(t, func(s beam.Scope) {
-		for _, id := range []string{g.Rows.ID, g.Late.ID, g.Bad.ID} {
+		for _, id := range []string{to.Rows.ID, to.Late.ID, to.Bad.ID} {
 			sink.Forget(id) // of an attempt that the runner has failed
-			spools[id] = sink.NewSpool(t.TempDir(), g.Script == "")
+			spools[id] = sink.NewSpool(t.TempDir(), src.Script == "")
 			sink.Open(id, spools[id])
 		}
 		out.counts = tally.Start()
-		if err := g.Build(s); err != nil {
+		if err := build(s); err != nil {
 			t.Fatal(err)
 		}
 	})
-	for id, lines := range map[string]*[]string{g.Rows.ID: &out.rows, g.Late.ID: &out.late, g.Bad.ID: &out.bad} {
+	for id, lines := range map[string]*[]string{to.Rows.ID: &out.rows, to.Late.ID: &out.late, to.Bad.ID: &out.bad} {
 		sink.Forget(id)
 		err := spools[id].Each(func(line []byte) error {
 			*lines = append(*lines, string(line))
@@ -116,6 +130,50 @@ func parseRows(t *testing.T, lines []string) []oracle.Row {
 		}
 	}
 	return rows
+}
+
+// parseAverages reads rows of averages of whole numbers as rows of their sums, and
+// checks each average: it is the mean of the sum and the count, rounded once.
+func parseAverages(t *testing.T, lines []string) []oracle.Row {
+	t.Helper()
+	rows := make([]oracle.Row, len(lines))
+	for i, line := range lines {
+		var r struct {
+			Key string
+			interval
+			Pane            string
+			Revision        int64
+			Average         float64
+			PreviousAverage *float64 `json:"previous_average"`
+			Sum             float64
+			Count           int64
+			PreviousCount   *int64 `json:"previous_count"`
+			Latest          stamp  `json:"max_event_time"`
+		}
+		decode(t, line, &r)
+		row := oracle.Row{
+			Key: r.Key, StartMs: int64(r.Start), EndMs: int64(r.End), Pane: r.Pane, Revision: r.Revision,
+			Minor: int64(r.Sum), Count: r.Count, PreviousCount: r.PreviousCount, MaxTimeMs: new(int64(r.Latest)),
+		}
+		if r.Sum != float64(row.Minor) || r.Average != meanOf(row.Minor, r.Count) {
+			t.Errorf("%s: the sum is %d, and the average is to be %v", line, row.Minor, meanOf(row.Minor, r.Count))
+		}
+		if r.PreviousAverage != nil && r.PreviousCount != nil {
+			// The one whole number that has this mean.
+			row.PreviousMinor = new(int64(math.Round(*r.PreviousAverage * float64(*r.PreviousCount))))
+			if mean := meanOf(*row.PreviousMinor, *r.PreviousCount); *r.PreviousAverage != mean {
+				t.Errorf("%s: the previous average is of no whole number, want %v", line, mean)
+			}
+		}
+		rows[i] = row
+	}
+	return rows
+}
+
+// meanOf is the float64 nearest to sum / count.
+func meanOf(sum, count int64) float64 {
+	mean, _ := big.NewRat(sum, count).Float64()
+	return mean
 }
 
 // lateRecord is a row of the late output.

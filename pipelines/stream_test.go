@@ -1,18 +1,15 @@
 package pipelines
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"tidemark/connectors/files"
+	"tidemark/connectors/records"
 	"tidemark/testing/oracle"
 	"tidemark/testing/streamtest"
 	"tidemark/windowfns"
@@ -20,8 +17,8 @@ import (
 
 // shuffled puts bids in an order in which they could arrive: each at most the
 // disorder behind those in front of it, apart from one in fifty that is far
-// behind, by seconds to days.
-func shuffled(bids []bid, seed uint64) []bid {
+// behind, by seconds to days, if there are stragglers.
+func shuffled(bids []bid, seed uint64, stragglers bool) []bid {
 	random := rand.New(rand.NewPCG(seed, 1))
 	type arrival struct {
 		bid
@@ -30,7 +27,7 @@ func shuffled(bids []bid, seed uint64) []bid {
 	var arrivals []arrival
 	for i, b := range bids {
 		at := b.Time + random.Int64N(disorder.Milliseconds())
-		if i%50 == 25 {
+		if stragglers && i%50 == 25 {
 			behind := []int64{3_000, 70_000, 4_000_000, 200_000_000}[random.IntN(4)]
 			b.Time -= behind
 			b.raw = fmt.Appendf(nil, `{"auction":%d,"price":%d,"time":%d}`, b.Auction, b.Price, b.Time)
@@ -45,77 +42,58 @@ func shuffled(bids []bid, seed uint64) []bid {
 	return out
 }
 
-// store writes bids to a compressed file.
-func store(t *testing.T, bids []bid) files.File {
+// streamOf reads bids as a stream, with bundles of so many bytes.
+func streamOf(t *testing.T, fields records.Fields, bids []bid, bundleBytes int64) Source {
 	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	for _, bid := range bids {
-		if _, err := z.Write(append(bytes.Clone(bid.raw), '\n')); err != nil {
-			t.Fatal(err)
-		}
+	return Source{
+		Fields: fields, Files: []files.File{store(t, bids, true)},
+		Stream: &files.StreamConfig{MaxOutOfOrderness: disorder, BundleBytes: bundleBytes},
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "bids.ndjson.gz")
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return files.File{Path: path, Name: "bids", Gzip: true}
 }
 
-// cellOf names a key and window.
-type cellOf struct {
-	key   string
-	start int64
-}
-
-// account is what came out of a stream for one key and window.
-type account struct {
-	sum, count, latest int64
-}
-
-// verify checks the outcome of a stream of bids in tumbling windows against the
-// promises for streams: nothing is missing or twice, nobody is judged harsher than
-// the watermark in front of the bid says, there is one ON_TIME row at most and it
-// comes first, revisions follow each other, and the last one has all that was
-// added.
-func verify(t *testing.T, bids []bid, size, lateness time.Duration, out outcome) (late int64) {
+// verify checks the outcome of a stream of bids, with its rows parsed, against
+// the promises for streams: nothing is missing or twice, nobody is judged harsher
+// than the watermark in front of the bid says, there is one ON_TIME row at most and
+// it comes first, revisions follow each other, and the last one has all that was
+// added. It returns how many pairs of a bid and a window were late.
+func verify(t *testing.T, bids []bid, windows windowfns.Fn, lateness time.Duration, out outcome, rows []oracle.Row) (late int64) {
 	t.Helper()
-	missed := map[int64]bool{}
+	missed := map[int64][]windowfns.Window{}
 	for _, r := range parseLate(t, out.late) {
-		if missed[r.Position] {
+		if missed[r.Position] != nil {
 			t.Errorf("bid %d is late twice", r.Position)
 		}
-		missed[r.Position] = true
-		if want := string(bids[r.Position-1].raw); r.Event != want || !r.All {
-			t.Errorf("late bid %d: %s, want %s", r.Position, r.Event, want)
+		missed[r.Position] = r.Missed
+		b := bids[r.Position-1]
+		all := windows.AppendWindows(nil, b.Time)
+		if r.Event != string(b.raw) || r.All != (len(r.Missed) == len(all)) || len(r.Missed) == 0 {
+			t.Errorf("late bid %d: %+v, want %s", r.Position, r, b.raw)
+		}
+		if want := slices.DeleteFunc(all, func(w windowfns.Window) bool { return !slices.Contains(r.Missed, w) }); !slices.Equal(want, r.Missed) {
+			t.Errorf("bid %d has missed %v, of which it has %v", r.Position, r.Missed, want)
 		}
 	}
 	want := map[cellOf]account{}
 	latest := int64(math.MinInt64)
+	var pairs int64
 	for i, b := range bids {
-		w := windowfns.Tumbling{Size: size}.AppendWindows(nil, b.Time)[0]
-		if mark := latest - disorder.Milliseconds(); missed[int64(i+1)] {
-			if latest == math.MinInt64 || mark < w.EndMs+lateness.Milliseconds() {
-				t.Errorf("bid %d at %d is late, and the watermark in front of it is %d", i+1, b.Time, mark)
+		for _, w := range windows.AppendWindows(nil, b.Time) {
+			pairs++
+			if !slices.Contains(missed[int64(i+1)], w) {
+				b.add(want, w)
+				continue
 			}
 			late++
-		} else {
-			c := cellOf{fmt.Sprint(b.Auction), w.StartMs}
-			a := want[c]
-			if a.count == 0 {
-				a.latest = b.Time
+			if mark := latest - disorder.Milliseconds(); latest == math.MinInt64 || mark < w.EndMs+lateness.Milliseconds() {
+				t.Errorf("bid %d at %d is late for %v, and the watermark in front of it is %d", i+1, b.Time, w, mark)
 			}
-			want[c] = account{a.sum + b.Price, a.count + 1, max(a.latest, b.Time)}
 		}
 		latest = max(latest, b.Time)
 	}
 
 	got := map[cellOf]oracle.Row{}
-	for _, r := range parseRows(t, out.rows) {
-		c := cellOf{r.Key, r.StartMs}
+	for _, r := range rows {
+		c := cellOf{r.Key, windowfns.Window{StartMs: r.StartMs, EndMs: r.EndMs}}
 		was, again := got[c]
 		switch {
 		case !again && (r.Revision != 0 || r.PreviousMinor != nil || r.PreviousCount != nil):
@@ -134,7 +112,7 @@ func verify(t *testing.T, bids []bid, size, lateness time.Duration, out outcome)
 			t.Errorf("the last row of %+v is %+v, want %+v", c, r, a)
 		}
 	}
-	out.wantCounts(t, int64(len(bids)), int64(len(bids)), int64(len(bids))-late, late)
+	out.wantCounts(t, int64(len(bids)), pairs, pairs-late, late)
 	return late
 }
 
@@ -156,13 +134,11 @@ func TestStreamedBids(t *testing.T) {
 		{len(all), time.Second, 2 * time.Second, 1 << 30, 5},
 	} {
 		t.Run(fmt.Sprintf("%d bids, %v, bundles of %d bytes", c.count, c.size, c.bundleBytes), func(t *testing.T) {
-			bids := shuffled(all[:c.count], c.seed)
-			g := GMV{Source: Source{
-				Fields: bidFields, Files: []files.File{store(t, bids)},
-				Stream: &files.StreamConfig{MaxOutOfOrderness: disorder, BundleBytes: c.bundleBytes},
-			}}
+			bids := shuffled(all[:c.count], c.seed, true)
+			g := GMV{Source: streamOf(t, bidFields, bids, c.bundleBytes)}
 			g.Config.Windows, g.Config.AllowedLateness = windowfns.Tumbling{Size: c.size}, c.lateness
-			late := verify(t, bids, c.size, c.lateness, run(t, g))
+			out := run(t, g)
+			late := verify(t, bids, g.Config.Windows, c.lateness, out, parseRows(t, out.rows))
 			if c.bundleBytes < 1<<20 && late == 0 {
 				t.Error("nothing is late: the stream tests too little")
 			}
@@ -177,25 +153,14 @@ func TestNexmarkStreamed(t *testing.T) {
 	inOrder := slices.Clone(bids)
 	slices.SortStableFunc(inOrder, func(a, b bid) int { return int(a.Time - b.Time) })
 	for _, size := range []time.Duration{10 * time.Second, time.Second} {
-		want := map[cellOf]account{}
-		for _, b := range bids {
-			c := cellOf{fmt.Sprint(b.Auction), b.Time - b.Time%size.Milliseconds()}
-			a := want[c]
-			want[c] = account{a.sum + b.Price, a.count + 1, max(a.latest, b.Time)}
-		}
-		var rows []oracle.Row
-		for c, a := range want {
-			rows = append(rows, oracle.Row{
-				Key: c.key, StartMs: c.start, EndMs: c.start + size.Milliseconds(), Pane: "ON_TIME",
-				Minor: a.sum, Count: a.count, MaxTimeMs: new(a.latest),
-			})
-		}
+		windows := windowfns.Tumbling{Size: size}
+		rows := onTimeRows(bids, windows)
 		for name, src := range map[string]Source{
-			"batch":  {Files: []files.File{store(t, bids)}},
-			"stream": {Files: []files.File{store(t, inOrder)}, Stream: &files.StreamConfig{BundleBytes: 20_000}},
+			"batch":  {Files: []files.File{store(t, bids, true)}},
+			"stream": {Files: []files.File{store(t, inOrder, true)}, Stream: &files.StreamConfig{BundleBytes: 20_000}},
 		} {
 			g := GMV{Source: src}
-			g.Fields, g.Config.Windows = bidFields, windowfns.Tumbling{Size: size}
+			g.Fields, g.Config.Windows = bidFields, windows
 			out := run(t, g)
 			if diff := streamtest.Diff(rows, parseRows(t, out.rows)); diff != "" {
 				t.Errorf("%s, %v: %s", name, size, diff)
