@@ -35,9 +35,14 @@ type cell interface {
 	// restore undoes them.
 	restore(kind byte, r *routing.Reader) error
 
-	// deadlines appends the times at which there is something to do, in
-	// ascending order, but not many more than most.
-	deadlines(dst []int64, most int) []int64
+	// deadlines appends the next time at which there is something to do, and
+	// some later ones. All that is due by a deadline is settled at once, so that a
+	// watermark that leaps over many of them needs few timers: those at distances
+	// that grow.
+	deadlines(dst []int64) []int64
+
+	// reached is the watermark of the cell.
+	reached() int64
 
 	// empty reports whether there is nothing left to keep.
 	empty() bool

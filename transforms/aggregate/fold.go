@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,6 +63,7 @@ type foldFn struct {
 	render Renderer // nil where rows are of type Row
 	tally  *tally.Tally
 	counts counter
+	ahead  []int64
 }
 
 func newFoldFn(agg portable.Value, plan intake.Plan, cfg Config, counted bool) *foldFn {
@@ -79,10 +81,6 @@ func newFoldFn(agg portable.Value, plan intake.Plan, cfg Config, counted bool) *
 		Counted:    counted,
 	}
 }
-
-// timersAhead is how many of a cell's timers are set at once. A timer that is
-// set by another one costs a bundle.
-const timersAhead = 64
 
 // Setup readies f on a worker.
 func (f *foldFn) Setup() (err error) {
@@ -198,6 +196,9 @@ func (f *foldFn) OnTimer(_ context.Context, _ beam.EventTime, sp state.Provider,
 // settle emits what is due in a cell, keeps what is left of it, and sets its next
 // timers.
 func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64, row emitRow, unshown emitUnshown) error {
+	if ms <= h.reached() && len(h.tail) == 0 && h.drained {
+		return nil // another timer has done it
+	}
 	h.keep = true
 	if err := h.cell.settle(ms, &rowsOut{f.render, row, unshown}); err != nil {
 		return err
@@ -205,9 +206,19 @@ func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64
 	if err := f.store.save(sp, h); err != nil {
 		return err
 	}
-	for _, at := range h.due(timersAhead) {
-		f.setTimer(tp, at)
+	was := h.timers
+	for len(was) > 0 && was[0] <= h.reached() {
+		was = was[1:]
 	}
+	f.ahead = h.deadlines(f.ahead[:0])
+	for _, at := range f.ahead {
+		if _, ok := slices.BinarySearch(was, at); !ok {
+			f.setTimer(tp, at)
+			was = append(was, at)
+		}
+	}
+	slices.Sort(was)
+	h.timers = was
 	return nil
 }
 

@@ -33,8 +33,8 @@ type held struct {
 	version int64    // of the log; 0 before this bundle has written it
 	size    int      // of the log, in bytes
 	compact int      // of its compacted part
-	timers  int64    // those up to here are set
 	keep    bool     // it may be asked for again soon
+	timers  []int64  // those that this process has set and that have not fired
 }
 
 // growth is a hint on how far a tail has grown since it was compacted. It is
@@ -127,11 +127,11 @@ func (s *store) load(sp state.Provider, key string, sn span) (*held, error) {
 	}
 	if ok {
 		if h := memory.take(version); h != nil {
-			h.version, h.timers = 0, noWatermark
+			h.version = 0
 			return h, nil
 		}
 	}
-	h := &held{cell: s.f.newCell(sn), timers: noWatermark, log: ok}
+	h := &held{cell: s.f.newCell(sn), log: ok}
 	if !ok {
 		return h, nil
 	}
@@ -205,18 +205,6 @@ func (s *store) save(sp state.Provider, h *held) error {
 	}
 	h.version = newVersion()
 	return s.f.Version.Write(sp, h.version)
-}
-
-// due are the next timers of a cell that are not set yet.
-func (h *held) due(most int) []int64 {
-	all := h.deadlines(nil, most)
-	for len(all) > 0 && all[0] <= h.timers {
-		all = all[1:]
-	}
-	if len(all) > 0 {
-		h.timers = all[len(all)-1]
-	}
-	return all
 }
 
 func newVersion() int64 {

@@ -65,6 +65,8 @@ func newWindowCell(ru rules, s span) *windowCell {
 
 func (c *windowCell) empty() bool { return len(c.keys) == 0 }
 
+func (c *windowCell) reached() int64 { return c.watermark }
+
 func (c *windowCell) of(key []byte) *keyed {
 	if k := c.keys[string(key)]; k != nil {
 		return k
@@ -505,22 +507,31 @@ func (k *keyed) forget(i int32) {
 }
 
 // deadlines implements [cell].
-func (c *windowCell) deadlines(dst []int64, most int) []int64 {
+func (c *windowCell) deadlines(dst []int64) []int64 {
 	from := len(dst)
-	for i := max(c.fired, c.first); i <= c.last && len(dst)-from < most; i++ {
-		dst = append(dst, c.end(int(i)))
-	}
+	dst = c.ahead(dst, max(c.fired, c.first), 0)
 	if c.latenessMs > 0 && c.last >= c.closed {
-		first := c.last
+		next := c.last
 		if c.final {
-			first = max(c.closed, c.first)
+			next = max(c.closed, c.first)
 		}
-		for i, n := first, 0; i <= c.last && n < most; i, n = i+1, n+1 {
-			dst = append(dst, c.end(int(i))+c.latenessMs)
-		}
+		dst = c.ahead(dst, next, c.latenessMs)
 	}
 	slices.Sort(dst[from:])
 	return append(dst[:from], slices.Compact(dst[from:])...)
+}
+
+// ahead appends the deadlines of the windows from next on, at growing distances,
+// and the last one.
+func (c *windowCell) ahead(dst []int64, next int32, delayMs int64) []int64 {
+	for step := int32(1); next <= c.last; step *= 2 {
+		dst = append(dst, c.end(int(next))+delayMs)
+		if next == c.last {
+			break
+		}
+		next = min(next+step, c.last)
+	}
+	return dst
 }
 
 // appendBlocks implements [cell].
