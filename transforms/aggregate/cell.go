@@ -35,11 +35,9 @@ type cell interface {
 	// restore undoes them.
 	restore(kind byte, r *routing.Reader) error
 
-	// deadlines appends the next time at which there is something to do, and
-	// some later ones. All that is due by a deadline is settled at once, so that a
-	// watermark that leaps over many of them needs few timers: those at distances
-	// that grow.
-	deadlines(dst []int64) []int64
+	// deadlines appends the next times at which there is something to do, in
+	// ascending order, and none in between is left out. It stops at most of them.
+	deadlines(dst []int64, most int) []int64
 
 	// reached is the watermark of the cell.
 	reached() int64
@@ -47,6 +45,12 @@ type cell interface {
 	// empty reports whether there is nothing left to keep.
 	empty() bool
 }
+
+// nowhere is an outlet for what was shown before.
+type nowhere struct{}
+
+func (nowhere) row(*Row) error   { return nil }
+func (nowhere) unshown(*Unshown) {}
 
 // outlet takes what is due.
 type outlet interface {
@@ -61,6 +65,8 @@ type rules struct {
 	early      bool // some EARLY rows are asked for
 	earlyCount int64
 	final      bool
+
+	row Row // memory for the one that is emitted
 }
 
 // A log is a sequence of records,
@@ -72,14 +78,17 @@ const (
 	logMessage = 'M' // what came to the cell
 	logState   = 'W' // the watermark, and what was shown
 	logBlocks  = 'B' // all that came before, compacted; it comes first
+	logTimers  = 'T' // the time up to which the timers of the cell are set
 )
 
 func appendRecord(dst []byte, kind byte, payload []byte) []byte {
 	return routing.AppendPrefixed(append(dst, kind), payload)
 }
 
-// replay brings a fresh cell to where its log ends.
-func replay(c cell, log [][]byte) error {
+// replay brings a fresh cell to where its log ends, and returns up to where its
+// timers are set.
+func replay(c cell, log [][]byte) (timersMs int64, err error) {
+	timersMs = noWatermark
 	for _, part := range log {
 		r := routing.NewReader(part)
 		for !r.Done() {
@@ -87,15 +96,22 @@ func replay(c cell, log [][]byte) error {
 			if r.Err() != nil {
 				break
 			}
-			if err := replayRecord(c, kind, payload); err != nil {
-				return err
+			if kind == logTimers {
+				at := routing.NewReader(payload)
+				timersMs = at.Varint()
+				err = at.Err()
+			} else {
+				err = replayRecord(c, kind, payload)
+			}
+			if err != nil {
+				return timersMs, err
 			}
 		}
 		if r.Err() != nil {
-			return r.Err()
+			return timersMs, r.Err()
 		}
 	}
-	return nil
+	return timersMs, nil
 }
 
 func replayRecord(c cell, kind byte, payload []byte) error {
@@ -139,7 +155,8 @@ func (ru *rules) show(to outlet, pane Pane, key string, w windowfns.Window, tota
 		to.unshown(&Unshown{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Total: total, Reason: err.Error()})
 		return false, nil
 	}
-	return true, to.row(&Row{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: was.rows, Total: total, Previous: was.shown})
+	ru.row = Row{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: was.rows, Total: total, Previous: was.shown}
+	return true, to.row(&ru.row)
 }
 
 // repeat emits a FINAL row.

@@ -66,6 +66,10 @@ type foldFn struct {
 	ahead  []int64
 }
 
+// timersAhead is how many timers of a cell are set ahead. One that is set by
+// another one costs a bundle.
+const timersAhead = 128
+
 func newFoldFn(agg portable.Value, plan intake.Plan, cfg Config, counted bool) *foldFn {
 	return &foldFn{
 		Tail:       state.MakeBagState[[]byte]("tail"),
@@ -127,7 +131,7 @@ func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 		f.setTimer(tp, first)
 		return nil
 	}
-	h, err := f.store.open(sp, key, s, false)
+	h, err := f.store.open(sp, key, s, noWatermark)
 	if err != nil {
 		return err
 	}
@@ -186,7 +190,7 @@ func (f *foldFn) OnTimer(_ context.Context, _ beam.EventTime, sp state.Provider,
 	if err != nil {
 		return err
 	}
-	h, err := f.store.open(sp, key, s, at-f.LatenessMs >= s.lastMs)
+	h, err := f.store.open(sp, key, s, at)
 	if err != nil {
 		return err
 	}
@@ -203,23 +207,26 @@ func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64
 	if err := h.cell.settle(ms, &rowsOut{f.render, row, unshown}); err != nil {
 		return err
 	}
-	if err := f.store.save(sp, h); err != nil {
-		return err
-	}
-	was := h.timers
-	for len(was) > 0 && was[0] <= h.reached() {
-		was = was[1:]
-	}
-	f.ahead = h.deadlines(f.ahead[:0])
+	f.ahead = h.deadlines(f.ahead[:0], timersAhead)
 	for _, at := range f.ahead {
-		if _, ok := slices.BinarySearch(was, at); !ok {
+		if _, ok := slices.BinarySearch(h.timers, at); !ok {
 			f.setTimer(tp, at)
-			was = append(was, at)
 		}
 	}
-	slices.Sort(was)
-	h.timers = was
-	return nil
+	h.timers = append(h.timers[:0], f.ahead...)
+
+	// The log need not follow the watermark from timer to timer of a bundle, if
+	// nothing else is new: see store.load. Where a cell can be opened without a
+	// timer, it does.
+	leaping := h.version != 0 && len(h.tail) == 0 && h.drained && ms <= h.set && !h.empty() && f.LatenessMs == 0 && !f.Early
+	if leaping {
+		return nil
+	}
+	h.set = noWatermark
+	if n := len(f.ahead); n > 0 {
+		h.set = f.ahead[n-1]
+	}
+	return f.store.save(sp, h)
 }
 
 func (f *foldFn) setTimer(tp timers.Provider, atMs int64) {

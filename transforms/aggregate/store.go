@@ -34,7 +34,8 @@ type held struct {
 	size    int      // of the log, in bytes
 	compact int      // of its compacted part
 	keep    bool     // it may be asked for again soon
-	timers  []int64  // those that this process has set and that have not fired
+	timers  []int64  // those that this process knows to be set, and due later
+	set     int64    // timers are set for all deadlines up to here, and so the log says
 }
 
 // growth is a hint on how far a tail has grown since it was compacted. It is
@@ -78,7 +79,7 @@ func (s *store) append(sp state.Provider, key string, sn span, msg []byte) error
 		}
 		return s.f.Tail.Add(sp, msg)
 	}
-	h, err := s.open(sp, key, sn, false)
+	h, err := s.open(sp, key, sn, noWatermark)
 	if err != nil {
 		return err
 	}
@@ -92,14 +93,16 @@ func (s *store) append(sp state.Provider, key string, sn span, msg []byte) error
 	return nil
 }
 
-// open returns the cell of a key, with its tail taken. There will be nothing left
-// to log of a cell that is closing.
-func (s *store) open(sp state.Provider, key string, sn span, closing bool) (*held, error) {
+// open returns the cell of a key, with its tail taken, for a timer that says that
+// the watermark has reached atMs. There will be nothing left to log of a cell that
+// this closes.
+func (s *store) open(sp state.Provider, key string, sn span, atMs int64) (*held, error) {
+	closing := atMs != noWatermark && atMs-s.f.LatenessMs >= sn.lastMs
 	delete(s.grown, key)
 	h := s.bundle[key]
 	if h == nil {
 		var err error
-		if h, err = s.load(sp, key, sn); err != nil {
+		if h, err = s.load(sp, sn, atMs); err != nil {
 			return nil, err
 		}
 		s.bundle[key] = h
@@ -120,7 +123,7 @@ func (s *store) open(sp state.Provider, key string, sn span, closing bool) (*hel
 }
 
 // load finds a cell in memory, or reads its log.
-func (s *store) load(sp state.Provider, key string, sn span) (*held, error) {
+func (s *store) load(sp state.Provider, sn span, atMs int64) (*held, error) {
 	version, ok, err := s.f.Version.Read(sp)
 	if err != nil {
 		return nil, err
@@ -131,7 +134,7 @@ func (s *store) load(sp state.Provider, key string, sn span) (*held, error) {
 			return h, nil
 		}
 	}
-	h := &held{cell: s.f.newCell(sn), log: ok}
+	h := &held{cell: s.f.newCell(sn), log: ok, set: noWatermark}
 	if !ok {
 		return h, nil
 	}
@@ -143,7 +146,14 @@ func (s *store) load(sp state.Provider, key string, sn span) (*held, error) {
 		h.size += len(b)
 	}
 	h.compact = h.size
-	return h, replay(h.cell, log)
+	set, err := replay(h.cell, log)
+	if err != nil || atMs == noWatermark {
+		return h, err
+	}
+	// Where the log does not say how far the watermark has come, the timers do:
+	// they fire in their order, so that all that were set for a time before that of
+	// this one have fired.
+	return h, h.settle(min(set, atMs-1), nowhere{})
 }
 
 // take adds a message that nobody else has, to be logged or not. The cell merges
@@ -182,13 +192,14 @@ func (s *store) save(sp state.Provider, h *held) error {
 	}
 	h.tail = nil
 	b = appendRecord(b, logState, h.appendState(nil, false))
+	b = appendRecord(b, logTimers, appendVarints(nil, h.set))
 	if h.size += len(b); !h.log || h.size > 2*h.compact+compactBytes {
 		if h.log {
 			if err := s.f.Log.Clear(sp); err != nil {
 				return err
 			}
 		}
-		b = compact(h.cell)
+		b = appendRecord(compact(h.cell), logTimers, appendVarints(nil, h.set))
 		h.size, h.compact = len(b), len(b)
 	}
 	if err := s.f.Log.Add(sp, b); err != nil {

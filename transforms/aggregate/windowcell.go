@@ -507,31 +507,23 @@ func (k *keyed) forget(i int32) {
 }
 
 // deadlines implements [cell].
-func (c *windowCell) deadlines(dst []int64) []int64 {
+func (c *windowCell) deadlines(dst []int64, most int) []int64 {
 	from := len(dst)
-	dst = c.ahead(dst, max(c.fired, c.first), 0)
+	for i := max(c.fired, c.first); i <= c.last && len(dst)-from < most; i++ {
+		dst = append(dst, c.end(int(i)))
+	}
 	if c.latenessMs > 0 && c.last >= c.closed {
-		next := c.last
+		next, ends := c.last, len(dst)
 		if c.final {
 			next = max(c.closed, c.first)
 		}
-		dst = c.ahead(dst, next, c.latenessMs)
+		for ; next <= c.last && len(dst)-ends < most; next++ {
+			dst = append(dst, c.end(int(next))+c.latenessMs)
+		}
 	}
 	slices.Sort(dst[from:])
-	return append(dst[:from], slices.Compact(dst[from:])...)
-}
-
-// ahead appends the deadlines of the windows from next on, at growing distances,
-// and the last one.
-func (c *windowCell) ahead(dst []int64, next int32, delayMs int64) []int64 {
-	for step := int32(1); next <= c.last; step *= 2 {
-		dst = append(dst, c.end(int(next))+delayMs)
-		if next == c.last {
-			break
-		}
-		next = min(next+step, c.last)
-	}
-	return dst
+	dst = append(dst[:from], slices.Compact(dst[from:])...)
+	return dst[:min(len(dst), from+most)]
 }
 
 // appendBlocks implements [cell].

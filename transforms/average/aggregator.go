@@ -13,6 +13,26 @@ import (
 // aggregator computes averages for package aggregate.
 type aggregator struct {
 	ValueOf intake.EntryFunc[Entry]
+
+	page []pointed
+}
+
+// pointed is what a row points to.
+type pointed struct {
+	now, previous            float64
+	sum                      float64
+	previousCount, maxTimeMs int64
+}
+
+// newPointed returns memory for a row. Rows share pages of it, because one is made
+// after the other and few are kept.
+func (a *aggregator) newPointed() *pointed {
+	if len(a.page) == 0 {
+		a.page = make([]pointed, 64)
+	}
+	v := &a.page[0]
+	a.page = a.page[1:]
+	return v
 }
 
 func (a *aggregator) Lift(elem any, timeMs int64, key, acc []byte) ([]byte, []byte, error) {
@@ -44,12 +64,8 @@ func (a *aggregator) Render(in *aggregate.Row) (any, error) {
 			return nil, err
 		}
 	}
-	// What the row points to is one piece of memory.
-	v := &struct {
-		now, previous            float64
-		sum                      float64
-		previousCount, maxTimeMs int64
-	}{maxTimeMs: t.maxMs}
+	v := a.newPointed()
+	v.maxTimeMs = t.maxMs
 	row := Row{
 		Key: in.Key, StartMs: in.StartMs, EndMs: in.EndMs, Pane: string(in.Pane), Revision: in.Revision,
 		Count: t.count,
