@@ -194,6 +194,9 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 	// Third, all that is in time is folded into one cell a shard and window.
 	sc := s.Scope("fold")
 	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime}, routed.OnTime)}
+	if cfg.EarlyDelay > 0 {
+		blocks = append(blocks, early(s.Scope("early"), plan.Windows, cfg.EarlyDelay, beam.Flatten(s.Scope("early"), blocks...)))
+	}
 	if plan.Routing.LatenessMs > 0 {
 		delay := plan.Routing.LatenessMs
 		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))

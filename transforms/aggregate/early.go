@@ -1,0 +1,89 @@
+package aggregate
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window/trigger"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/internal/portable"
+	"tidemark/internal/routing"
+)
+
+func init() {
+	register.DoFn3x1[string, []byte, emitBlock, error](&noticeFn{})
+	register.DoFn4x1[beam.PaneInfo, string, func(*[]byte) bool, emitBlock, error](&showFn{})
+	register.Iter1[[]byte]()
+}
+
+// early turns blocks on time into messages that ask for EARLY rows, delay of
+// processing time after the first element of a key and window that none has asked
+// for yet. It has the timers that the fold cannot have: Flink's portable runner
+// hangs with two families in one DoFn, and only the runner knows the processing
+// time of a test.
+//
+// A notice for each key and window waits in a trigger. What the trigger drops
+// behind the end of the window is a notice only: there are no EARLY rows then.
+func early(s beam.Scope, windows portable.Value, delay time.Duration, blocks beam.PCollection) beam.PCollection {
+	notices := beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), beam.ParDo(s, &noticeFn{Windows: windows}, blocks),
+		beam.Trigger(trigger.Repeat(trigger.AfterProcessingTime().PlusDelay(delay))), beam.PanesDiscard())
+	shows := beam.ParDo(s, &showFn{}, beam.GroupByKey(s, notices))
+	return beam.WindowInto(s, window.NewGlobalWindows(), shows)
+}
+
+// noticeFn says for which keys and windows there is something new: KV<notice,
+// nothing>, at the last millisecond of the window. A notice is
+//
+//	len(cell) uvarint | cell | end varint | key
+type noticeFn struct {
+	Windows portable.Value
+
+	layout layout
+}
+
+func (f *noticeFn) Setup() (err error) {
+	f.layout, err = shippedLayout(f.Windows)
+	return err
+}
+
+func (f *noticeFn) ProcessElement(cell string, msg []byte, emit emitBlock) error {
+	s, err := f.layout.parse(cell)
+	if err != nil {
+		return err
+	}
+	return eachBlock(msg, func(h header, entries []byte) error {
+		if h.kind != blockOnTime {
+			return nil
+		}
+		return eachEntry(entries, func(key []byte, _ int64, _ []byte) error {
+			for end := h.firstMs; end <= h.lastMs; end += s.stepMs {
+				notice := binary.AppendVarint(routing.AppendPrefixed(nil, cell), end)
+				emit(mtime.Time(end-1), string(append(notice, key...)), nil)
+			}
+			return nil
+		})
+	})
+}
+
+// showFn turns a notice whose delay has passed into a message to its cell.
+type showFn struct{}
+
+func (*showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byte) bool, emit emitBlock) error {
+	if pane.Timing != typex.PaneEarly {
+		return nil // the end of the window has come before
+	}
+	r := routing.NewReader([]byte(notice))
+	cell, end := string(r.Prefixed()), r.Varint()
+	key := r.Bytes(r.Len())
+	if r.Err() != nil {
+		return r.Err()
+	}
+	entry := appendEntry(nil, key, 0, nil)
+	emit(mtime.Time(end-1), cell, appendBlock(nil, header{kind: blockShow, firstMs: end, lastMs: end}, entry))
+	return nil
+}
