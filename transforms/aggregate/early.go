@@ -32,7 +32,7 @@ func init() {
 func early(s beam.Scope, windows portable.Value, delay time.Duration, blocks beam.PCollection) beam.PCollection {
 	notices := beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), beam.ParDo(s, &noticeFn{Windows: windows}, blocks),
 		beam.Trigger(trigger.Repeat(trigger.AfterProcessingTime().PlusDelay(delay))), beam.PanesDiscard())
-	shows := beam.ParDo(s, &showFn{}, beam.GroupByKey(s, notices))
+	shows := beam.ParDo(s, &showFn{Windows: windows}, beam.GroupByKey(s, notices))
 	return beam.WindowInto(s, window.NewGlobalWindows(), shows)
 }
 
@@ -70,10 +70,20 @@ func (f *noticeFn) ProcessElement(cell string, msg []byte, emit emitBlock) error
 	})
 }
 
-// showFn turns a notice whose delay has passed into a message to its cell.
-type showFn struct{}
+// showFn turns a notice whose delay has passed into a message to its cell, which no
+// timer holds up: see emitMarked.
+type showFn struct {
+	Windows portable.Value
 
-func (*showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byte) bool, emit emitBlock) error {
+	layout layout
+}
+
+func (f *showFn) Setup() (err error) {
+	f.layout, err = shippedLayout(f.Windows)
+	return err
+}
+
+func (f *showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byte) bool, emit emitBlock) error {
 	if pane.Timing != typex.PaneEarly {
 		return nil // the end of the window has come before
 	}
@@ -83,7 +93,11 @@ func (*showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byte)
 	if r.Err() != nil {
 		return r.Err()
 	}
+	s, err := f.layout.parse(cell)
+	if err != nil {
+		return err
+	}
 	entry := appendEntry(nil, key, 0, nil)
-	emit(mtime.Time(end-1), cell, appendBlock(nil, header{kind: blockShow, firstMs: end, lastMs: end}, entry))
+	emit(mtime.Time(s.firstMs-1), cell, appendBlock(nil, header{kind: blockShow, firstMs: end, lastMs: end}, entry))
 	return nil
 }

@@ -116,6 +116,9 @@ func (f *foldFn) FinishBundle(_ emitRow, _ emitUnshown, count emitCount) error {
 }
 
 func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, key string, msg []byte, row emitRow, unshown emitUnshown, count emitCount) error {
+	if len(msg) == 0 {
+		return nil // it has held the watermark
+	}
 	s, err := f.layout.parse(key)
 	if err != nil {
 		return err

@@ -51,6 +51,6 @@ func (f *foldInFn) ProcessElement(shard int64, packed []byte, emit emitBlock) er
 	if err := batch.Err(); err != nil {
 		return err
 	}
-	blocks.emit(f.DelayMs, emit)
+	blocks.emitGated(f.DelayMs, emit)
 	return nil
 }

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,25 @@ func shippedLayout(windows portable.Value) (layout, error) {
 	}
 	return layoutOf(fn), nil
 }
+
+// next is the first time above ms at which a window of the grid ends, or at which
+// one has ended delayMs ago.
+func (l layout) next(ms, delayMs int64) int64 {
+	if ms < minWatermark {
+		return ms
+	}
+	after := func(ms int64) int64 {
+		behind := (l.lastMs - ms) % l.stepMs
+		if behind <= 0 {
+			behind += l.stepMs
+		}
+		return ms + behind
+	}
+	return min(after(ms), after(ms-delayMs)+delayMs)
+}
+
+// minWatermark is below all deadlines that there are.
+const minWatermark = math.MinInt64 / 4
 
 // span is the windows of one cell.
 type span struct {

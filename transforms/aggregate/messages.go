@@ -59,16 +59,16 @@ func (m *messages) newBlock(k blockKey) *block {
 
 // message is what goes to one cell.
 type message struct {
-	key   string
-	first int64 // the first deadline
+	span  span
+	shard int64
+	first int64 // the first deadline that it has to meet
 	body  []byte
 }
 
-// emit sends the blocks on, each cell's with the stamp of the first deadline that
-// they have to meet. Corrections meet theirs delayMs later.
-func (m *messages) emit(delayMs int64, to emitBlock) {
-	type cellOf struct{ shard, startMs, lastMs int64 }
-	all := map[cellOf]*message{}
+// gather makes a message for each cell out of the blocks. Corrections have to meet
+// their deadlines delayMs later.
+func (m *messages) gather(delayMs int64) map[cellID]*message {
+	all := map[cellID]*message{}
 	var body []byte
 	for k, b := range m.blocks {
 		body = b.entries(body[:0])
@@ -82,10 +82,10 @@ func (m *messages) emit(delayMs int64, to emitBlock) {
 				s = m.layout.spanOf(first)
 			}
 			last := min(k.lastMs, s.lastMs)
-			id := cellOf{k.shard, k.startMs, s.lastMs}
+			id := cellID{k.shard, k.startMs, s.lastMs}
 			msg := all[id]
 			if msg == nil {
-				msg = &message{key: s.key(k.shard), first: first + delay, body: make([]byte, 0, len(body)+32)}
+				msg = &message{span: s, shard: k.shard, first: first + delay, body: make([]byte, 0, len(body)+32)}
 				all[id] = msg
 			}
 			msg.first = min(msg.first, first+delay)
@@ -99,10 +99,44 @@ func (m *messages) emit(delayMs int64, to emitBlock) {
 			m.spare = append(m.spare, b)
 		}
 	}
-	for _, msg := range all {
-		to(mtime.Time(msg.first-1), msg.key, msg.body)
-	}
 	clear(m.blocks)
 	clear(m.last)
 	m.size = 0
+	return all
+}
+
+type cellID struct{ shard, startMs, lastMs int64 }
+
+// In flight, a message holds the watermark below its stamp, so that the stamp has
+// to lie below the first deadline that the message has to meet. But Prism hands a
+// stateful DoFn nothing that is stamped behind a timer of the same key that is
+// not due, which in a cell of several windows can be a long time. So stamps there
+// are as low as they can be.
+
+// emitMarked sends messages of elements that are in time by their marks, of which
+// markMs is the lowest. The watermark is not above it, and neither is a timer that
+// will not be due soon below it.
+func (m *messages) emitMarked(markMs, delayMs int64, to emitBlock) {
+	for _, msg := range m.gather(delayMs) {
+		at := msg.first
+		if msg.span.size() > 1 {
+			at = max(msg.span.firstMs, m.layout.next(markMs, delayMs))
+		}
+		to(mtime.Time(at-1), msg.span.key(msg.shard), msg.body)
+	}
+}
+
+// emitGated sends messages of elements that are in time by the runner's word. How
+// high the watermark is below their deadline is unknown, so that two are sent: the
+// message, which no timer holds up and which holds nothing, and behind it an empty
+// one, which holds the watermark until it has come after the message.
+func (m *messages) emitGated(delayMs int64, to emitBlock) {
+	for _, msg := range m.gather(delayMs) {
+		key := msg.span.key(msg.shard)
+		if low := msg.span.firstMs; msg.span.size() > 1 && low < msg.first {
+			to(mtime.Time(low-1), key, msg.body)
+			msg.body = nil
+		}
+		to(mtime.Time(msg.first-1), key, msg.body)
+	}
 }

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"bytes"
 	"context"
+	"math"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -106,6 +107,7 @@ type packer struct {
 	doubtful []windowfns.Window
 	gated    routing.Packer
 	messages messages
+	mark     int64 // the lowest in the bundle
 	assigned int64
 	counts   counter
 }
@@ -128,14 +130,14 @@ func (p *packer) Setup() (err error) {
 func (p *packer) StartBundle(emitBlock, routing.Emit, emitCount) {
 	p.messages = p.layout.newMessages()
 	p.gated = routing.Packer{}
-	p.assigned = 0
+	p.assigned, p.mark = 0, math.MaxInt64
 	if p.Counted {
 		p.counts = newCounter(p.agg, p.layout)
 	}
 }
 
 func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit, count emitCount) error {
-	p.messages.emit(p.Intake.Routing.LatenessMs, direct)
+	p.flush(direct)
 	p.Intake.FlushSuspects(&p.gated, suspects)
 	p.Intake.Tally.Inc(ctx, tally.Assigned, p.assigned)
 	return p.counts.flush(count)
@@ -201,6 +203,7 @@ func (p *packer) add(tMs int64, v any, mark int64, runs []run, direct emitBlock,
 		return err
 	}
 	shard := int64(xxhash.Sum64(p.key) % uint64(p.Intake.Shards))
+	p.mark = min(p.mark, mark)
 	windows := int64(0)
 	p.doubtful = p.doubtful[:0]
 	for _, r := range runs {
@@ -229,7 +232,7 @@ func (p *packer) add(tMs int64, v any, mark int64, runs []run, direct emitBlock,
 		return err
 	}
 	if p.messages.size >= flushBytes {
-		p.messages.emit(p.Intake.Routing.LatenessMs, direct)
+		p.flush(direct)
 	}
 	if len(p.doubtful) == 0 {
 		return nil
@@ -246,6 +249,10 @@ func (p *packer) add(tMs int64, v any, mark int64, runs []run, direct emitBlock,
 		p.Intake.FlushSuspects(&p.gated, suspects)
 	}
 	return nil
+}
+
+func (p *packer) flush(direct emitBlock) {
+	p.messages.emitMarked(p.mark, p.Intake.Routing.LatenessMs, direct)
 }
 
 func (p *packer) aggregate(kind byte, shard int64, r run) error {
