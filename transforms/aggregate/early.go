@@ -17,7 +17,8 @@ import (
 
 func init() {
 	register.DoFn3x1[string, []byte, emitBlock, error](&noticeFn{})
-	register.DoFn4x1[beam.PaneInfo, string, func(*[]byte) bool, emitBlock, error](&showFn{})
+	register.DoFn3x1[string, func(*[]byte) bool, emitBlock, error](&showFn{})
+	register.DoFn4x1[beam.PaneInfo, string, func(*[]byte) bool, emitBlock, error](&askFn{})
 	register.Iter1[[]byte]()
 }
 
@@ -32,8 +33,13 @@ func init() {
 func early(s beam.Scope, windows portable.Value, delay time.Duration, blocks beam.PCollection) beam.PCollection {
 	notices := beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), beam.ParDo(s, &noticeFn{Windows: windows}, blocks),
 		beam.Trigger(trigger.Repeat(trigger.AfterProcessingTime().PlusDelay(delay))), beam.PanesDiscard())
-	shows := beam.ParDo(s, &showFn{Windows: windows}, beam.GroupByKey(s, notices))
-	return beam.WindowInto(s, window.NewGlobalWindows(), shows)
+	shows := beam.ParDo(s, &showFn{}, beam.GroupByKey(s, notices))
+
+	// The trigger fires at the end of the window as well, with a pane that Prism
+	// calls early. So a second one lets nothing pass from there on.
+	open := beam.GroupByKey(s, beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), shows,
+		beam.Trigger(trigger.Always()), beam.PanesDiscard()))
+	return beam.WindowInto(s, window.NewGlobalWindows(), beam.ParDo(s, &askFn{Windows: windows}, open))
 }
 
 // noticeFn says for which keys and windows there is something new: KV<notice,
@@ -70,34 +76,42 @@ func (f *noticeFn) ProcessElement(cell string, msg []byte, emit emitBlock) error
 	})
 }
 
-// showFn turns a notice whose delay has passed into a message to its cell, which no
-// timer holds up: see emitMarked.
-type showFn struct {
-	Windows portable.Value
+// showFn turns a notice whose delay has passed into a message to its cell, at the
+// last millisecond of the window.
+type showFn struct{}
 
-	layout layout
-}
-
-func (f *showFn) Setup() (err error) {
-	f.layout, err = shippedLayout(f.Windows)
-	return err
-}
-
-func (f *showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byte) bool, emit emitBlock) error {
-	if pane.Timing != typex.PaneEarly {
-		return nil // the end of the window has come before
-	}
+func (*showFn) ProcessElement(notice string, _ func(*[]byte) bool, emit emitBlock) error {
 	r := routing.NewReader([]byte(notice))
 	cell, end := string(r.Prefixed()), r.Varint()
 	key := r.Bytes(r.Len())
 	if r.Err() != nil {
 		return r.Err()
 	}
+	entry := appendEntry(nil, key, 0, nil)
+	emit(mtime.Time(end-1), cell, appendBlock(nil, header{kind: blockShow, firstMs: end, lastMs: end}, entry))
+	return nil
+}
+
+// askFn sends messages of windows that are open to their cells, stamped such that
+// no timer holds them up: see emitMarked.
+type askFn struct {
+	Windows portable.Value
+
+	layout layout
+}
+
+func (f *askFn) Setup() (err error) {
+	f.layout, err = shippedLayout(f.Windows)
+	return err
+}
+
+func (f *askFn) ProcessElement(pane beam.PaneInfo, cell string, messages func(*[]byte) bool, emit emitBlock) error {
 	s, err := f.layout.parse(cell)
-	if err != nil {
+	if err != nil || pane.Timing == typex.PaneLate {
 		return err
 	}
-	entry := appendEntry(nil, key, 0, nil)
-	emit(mtime.Time(s.firstMs-1), cell, appendBlock(nil, header{kind: blockShow, firstMs: end, lastMs: end}, entry))
+	for msg := []byte(nil); messages(&msg); msg = nil {
+		emit(mtime.Time(s.firstMs-1), cell, msg)
+	}
 	return nil
 }
