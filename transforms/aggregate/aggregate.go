@@ -186,14 +186,14 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 
 	// First, elements are packed by bundle: those that are surely in time are
 	// aggregated on the spot, the others get ready for the gate.
-	direct, suspects, assigned := pack(s.Scope("pack"), plan, shipped, counted)
+	direct, suspects, assigned := pack(s.Scope("pack"), plan, shipped, counted, cfg.EarlyDelay > 0)
 
 	// Second, the gate sorts the suspects.
 	routed := routing.Route(s.Scope("gate"), plan.Routing, suspects)
 
 	// Third, all that is in time is folded into one cell a shard and window.
 	sc := s.Scope("fold")
-	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime}, routed.OnTime)}
+	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: cfg.EarlyDelay > 0}, routed.OnTime)}
 	if cfg.EarlyDelay > 0 {
 		blocks = append(blocks, early(s.Scope("early"), plan.Windows, cfg.EarlyDelay, beam.Flatten(s.Scope("early"), blocks...)))
 	}

@@ -10,7 +10,7 @@ import (
 
 // What travels to a cell is a message, a sequence of blocks:
 //
-//	kind byte | first varint | last-first uvarint | elements uvarint | len uvarint | entry*
+//	kind byte | first varint | last-first uvarint | elements uvarint | id uvarint | len uvarint | entry*
 //
 // The entries are for all windows of the cell that end from first to last. An
 // entry is
@@ -22,7 +22,8 @@ const (
 	// blockCorrection came within the allowed lateness: it shows in LATE rows,
 	// and never before the ON_TIME row.
 	blockCorrection = 'C'
-	// blockShow asks for EARLY rows of its keys. It has no elements.
+	// blockShow asks for EARLY rows of its keys, unless they have shown the block
+	// with its id. It has no elements.
 	blockShow = 'E'
 )
 
@@ -98,6 +99,7 @@ type header struct {
 	firstMs  int64
 	lastMs   int64
 	elements int64
+	id       uint64 // by which an EARLY row can be asked for, or 0
 }
 
 func appendBlock(dst []byte, h header, entries []byte) []byte {
@@ -105,6 +107,7 @@ func appendBlock(dst []byte, h header, entries []byte) []byte {
 	dst = binary.AppendVarint(dst, h.firstMs)
 	dst = binary.AppendUvarint(dst, uint64(h.lastMs-h.firstMs))
 	dst = binary.AppendUvarint(dst, uint64(h.elements))
+	dst = binary.AppendUvarint(dst, h.id)
 	return routing.AppendPrefixed(dst, entries)
 }
 
@@ -115,6 +118,7 @@ func eachBlock(msg []byte, f func(h header, entries []byte) error) error {
 		h := header{kind: r.Byte(), firstMs: r.Varint()}
 		h.lastMs = h.firstMs + int64(r.Uvarint())
 		h.elements = int64(r.Uvarint())
+		h.id = r.Uvarint()
 		entries := r.Prefixed()
 		if r.Err() != nil {
 			break

@@ -16,6 +16,7 @@ type foldInFn struct {
 	Agg     portable.Value
 	Windows portable.Value
 	Kind    byte
+	Delayed bool  // EARLY rows are asked for by delay
 	DelayMs int64 // how far after the window's end the deadline of the block is
 
 	agg    Aggregator
@@ -35,7 +36,7 @@ func (f *foldInFn) ProcessElement(shard int64, packed []byte, emit emitBlock) er
 	if err != nil {
 		return err
 	}
-	blocks := f.layout.newMessages()
+	blocks := f.layout.newMessages(f.Delayed)
 	var it routing.Item
 	for batch.Next(&it) {
 		r := routing.NewReader(it.Body)

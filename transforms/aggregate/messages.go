@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"math/rand/v2"
+
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 
 	"tidemark/windowfns"
@@ -9,7 +11,8 @@ import (
 // messages gathers the blocks of a bundle and sends them to their cells, one
 // message for each.
 type messages struct {
-	layout layout
+	layout   layout
+	identify bool // blocks get an id
 
 	blocks map[blockKey]*block
 	last   []*block // by shard, to save the map
@@ -20,7 +23,9 @@ type messages struct {
 // maxSpare bounds the blocks that are kept for use in the next bundle.
 const maxSpare = 32
 
-func (l layout) newMessages() messages { return messages{layout: l, blocks: map[blockKey]*block{}} }
+func (l layout) newMessages(identify bool) messages {
+	return messages{layout: l, identify: identify, blocks: map[blockKey]*block{}}
+}
 
 // add merges an element into the block k.
 func (m *messages) add(agg Aggregator, k blockKey, key, acc []byte) error {
@@ -69,6 +74,10 @@ type message struct {
 // their deadlines delayMs later.
 func (m *messages) gather(delayMs int64) map[cellID]*message {
 	all := map[cellID]*message{}
+	id := uint64(0)
+	if m.identify {
+		id = rand.Uint64() | 1
+	}
 	var body []byte
 	for k, b := range m.blocks {
 		body = b.entries(body[:0])
@@ -82,14 +91,14 @@ func (m *messages) gather(delayMs int64) map[cellID]*message {
 				s = m.layout.spanOf(first)
 			}
 			last := min(k.lastMs, s.lastMs)
-			id := cellID{k.shard, k.startMs, s.lastMs}
-			msg := all[id]
+			to := cellID{k.shard, k.startMs, s.lastMs}
+			msg := all[to]
 			if msg == nil {
 				msg = &message{span: s, shard: k.shard, first: first + delay, body: make([]byte, 0, len(body)+32)}
-				all[id] = msg
+				all[to] = msg
 			}
 			msg.first = min(msg.first, first+delay)
-			msg.body = appendBlock(msg.body, header{k.kind, first, last, b.elements}, body)
+			msg.body = appendBlock(msg.body, header{k.kind, first, last, b.elements, id}, body)
 			if last == k.lastMs {
 				break
 			}

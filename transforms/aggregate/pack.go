@@ -28,8 +28,8 @@ func init() {
 
 // pack returns blocks of what is surely in time, KV<string cell, []byte>,
 // batches for the gate, and, where counted is set, counts of what was assigned.
-func pack(s beam.Scope, plan intake.Plan, agg portable.Value, counted bool) (direct, suspects, assigned beam.PCollection) {
-	p := packer{Intake: intake.NewReader(plan), Agg: agg, Counted: counted}
+func pack(s beam.Scope, plan intake.Plan, agg portable.Value, counted, delayed bool) (direct, suspects, assigned beam.PCollection) {
+	p := packer{Intake: intake.NewReader(plan), Agg: agg, Counted: counted, Delayed: delayed}
 	switch plan.Form {
 	case intake.Marked:
 		return beam.ParDo3(s, &packMarkedFn{packer: p}, plan.Col)
@@ -97,6 +97,7 @@ type packer struct {
 	Intake  intake.Reader
 	Agg     portable.Value
 	Counted bool
+	Delayed bool // EARLY rows are asked for by delay
 
 	agg      Aggregator
 	layout   layout
@@ -123,12 +124,12 @@ func (p *packer) Setup() (err error) {
 	if p.layout, err = shippedLayout(p.Intake.Fn); err != nil {
 		return err
 	}
-	p.messages = p.layout.newMessages()
+	p.messages = p.layout.newMessages(p.Delayed)
 	return p.Intake.Setup()
 }
 
 func (p *packer) StartBundle(emitBlock, routing.Emit, emitCount) {
-	p.messages = p.layout.newMessages()
+	p.messages = p.layout.newMessages(p.Delayed)
 	p.gated = routing.Packer{}
 	p.assigned, p.mark = 0, math.MaxInt64
 	if p.Counted {

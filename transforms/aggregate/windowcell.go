@@ -53,10 +53,11 @@ type keyed struct {
 type record struct {
 	rowState
 	window  int32
-	unshown int64  // elements on time that no EARLY row has shown
-	total   []byte // with corrections; nil if there are none
-	news    bool   // there is something to show
-	touched bool   // it is not logged as it is
+	unshown int64    // elements on time that no EARLY row has shown
+	ids     []uint64 // and their blocks, where EARLY rows can be asked for
+	total   []byte   // with corrections; nil if there are none
+	news    bool     // there is something to show
+	touched bool     // it is not logged as it is
 }
 
 func newWindowCell(ru rules, s span) *windowCell {
@@ -93,7 +94,7 @@ func (c *windowCell) take(h header, entries []byte, again bool) error {
 		p := part{first: first, last: last, elements: elements, acc: acc}
 		k := c.of(key)
 		if h.kind == blockShow {
-			c.askEarly(k, p)
+			c.askEarly(k, p, h.id)
 			return nil
 		}
 		// What comes for windows that have fired corrects them, even if it should
@@ -115,7 +116,7 @@ func (c *windowCell) take(h header, entries []byte, again bool) error {
 				return err
 			}
 			if c.early {
-				c.countEarly(k, p)
+				c.countEarly(k, p, h.id)
 			}
 			return nil
 		case blockCorrection:
@@ -341,7 +342,7 @@ func (c *windowCell) showRecord(k *keyed, r *record, pane Pane, w windowfns.Wind
 	if ok {
 		r.rowState = rowState{rows: r.rows + 1, shown: total, ever: true}
 	}
-	r.unshown, r.news = 0, false
+	r.unshown, r.ids, r.news = 0, nil, false
 	c.touch(k, r)
 	return err
 }
@@ -405,7 +406,7 @@ func (c *windowCell) showNews(to outlet) error {
 }
 
 // countEarly counts a part that is new for EARLY rows.
-func (c *windowCell) countEarly(k *keyed, p part) {
+func (c *windowCell) countEarly(k *keyed, p part, id uint64) {
 	for i := p.first; i <= p.last; i++ {
 		at, ok := k.search(i)
 		if !ok {
@@ -413,6 +414,9 @@ func (c *windowCell) countEarly(k *keyed, p part) {
 		}
 		r := &k.records[at]
 		r.unshown += p.elements
+		if id != 0 {
+			r.ids = append(r.ids, id)
+		}
 		if c.earlyCount > 0 && r.unshown >= c.earlyCount {
 			r.news = true
 			c.tell(k)
@@ -420,10 +424,10 @@ func (c *windowCell) countEarly(k *keyed, p part) {
 	}
 }
 
-// askEarly asks for EARLY rows of what was not shown yet.
-func (c *windowCell) askEarly(k *keyed, p part) {
+// askEarly asks for EARLY rows, if the block with the id was not shown yet.
+func (c *windowCell) askEarly(k *keyed, p part, id uint64) {
 	for i := max(p.first, c.fired); i <= p.last; i++ {
-		if r := k.find(i); r != nil && r.unshown > 0 {
+		if r := k.find(i); r != nil && slices.Contains(r.ids, id) {
 			r.news = true
 			c.tell(k)
 		}
@@ -598,6 +602,10 @@ func appendRecordOf(dst []byte, key string, r *record) []byte {
 	}
 	if flags&stateUnshown != 0 {
 		dst = binary.AppendUvarint(dst, uint64(r.unshown))
+		dst = binary.AppendUvarint(dst, uint64(len(r.ids)))
+		for _, id := range r.ids {
+			dst = binary.AppendUvarint(dst, id)
+		}
 	}
 	return dst
 }
@@ -619,6 +627,12 @@ func readRecord(r *routing.Reader) record {
 	}
 	if flags&stateUnshown != 0 {
 		rec.unshown = int64(r.Uvarint())
+		for range r.Uvarint() {
+			if r.Err() != nil {
+				break
+			}
+			rec.ids = append(rec.ids, r.Uvarint())
+		}
 	}
 	return rec
 }
