@@ -138,6 +138,13 @@ func (t *Timeline) TryCreate(s beam.Scope) (beam.PCollection, error) {
 			return beam.PCollection{}, fmt.Errorf("streamtest.Timeline: step %d: %w", i+1, err)
 		}
 	}
+	// Prism takes the machine's clock for the processing time where a script never
+	// moves it, and once it has come to the end, so that all timers that wait for a
+	// processing time fire. So the clock moves once more, when nothing waits.
+	if err := cfg.AdvanceWatermarkToInfinity(); err != nil {
+		return beam.PCollection{}, fmt.Errorf("streamtest.Timeline: %w", err)
+	}
+	cfg.AdvanceProcessingTime(1)
 	col := teststream.Create(s, cfg)
 	settle(s)
 	return col, nil

@@ -161,7 +161,7 @@ func (f *foldFn) scan(ctx context.Context, s span, msg []byte, count emitCount) 
 			corrected += pairs
 			kinds = []Kind{KindAdded, KindCorrected}
 		}
-		if !f.Counted {
+		if !f.Counted || h.kind == blockShow {
 			return nil
 		}
 		return eachEntry(entries, func(key []byte, elements int64, acc []byte) error {
