@@ -141,8 +141,10 @@ func (t *Timeline) TryCreate(s beam.Scope) (beam.PCollection, error) {
 	// Prism takes the machine's clock for the processing time where a script never
 	// moves it, and once it has come to the end, so that all timers that wait for a
 	// processing time fire. So the clock moves once more, when nothing waits.
-	if err := cfg.AdvanceWatermarkToInfinity(); err != nil {
-		return beam.PCollection{}, fmt.Errorf("streamtest.Timeline: %w", err)
+	if !t.began || t.wm < int64(mtime.MaxTimestamp) {
+		if err := cfg.AdvanceWatermarkToInfinity(); err != nil {
+			return beam.PCollection{}, fmt.Errorf("streamtest.Timeline: %w", err)
+		}
 	}
 	cfg.AdvanceProcessingTime(1)
 	col := teststream.Create(s, cfg)
