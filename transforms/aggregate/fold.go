@@ -121,10 +121,20 @@ func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 		return err
 	}
 	if blind {
-		if err := f.store.append(sp, key, s, msg); err != nil {
+		h, err := f.store.append(sp, key, s, msg)
+		if err != nil {
 			return err
 		}
 		f.setTimer(tp, first)
+		if h == nil {
+			return nil
+		}
+		// There is nothing to show, unless something on time came for windows that
+		// have fired.
+		if err := f.settle(sp, tp, h, noWatermark, row, unshown); err != nil {
+			return err
+		}
+		f.store.grown[key] = growth{compact: h.size}
 		return nil
 	}
 	h, err := f.store.open(sp, key, s, false)

@@ -63,9 +63,9 @@ func (s *store) end() {
 	s.bundle = nil
 }
 
-// append adds a message that is not read for it, and compacts the log from time
-// to time.
-func (s *store) append(sp state.Provider, key string, sn span, msg []byte) error {
+// append adds a message that is not read for it. From time to time the message and
+// the tail are taken instead, and the cell, which has to be saved, is returned.
+func (s *store) append(sp state.Provider, key string, sn span, msg []byte) (*held, error) {
 	g := s.grown[key]
 	g.appended += len(msg)
 	if g.appended < max(compactBytes, g.compact) {
@@ -76,20 +76,13 @@ func (s *store) append(sp state.Provider, key string, sn span, msg []byte) error
 		if h := s.bundle[key]; h != nil {
 			h.drained = false
 		}
-		return s.f.Tail.Add(sp, msg)
+		return nil, s.f.Tail.Add(sp, msg)
 	}
 	h, err := s.open(sp, key, sn, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := h.take(bytes.Clone(msg), true); err != nil {
-		return err
-	}
-	if err := s.save(sp, h); err != nil {
-		return err
-	}
-	s.grown[key] = growth{compact: h.size}
-	return nil
+	return h, h.take(bytes.Clone(msg), true)
 }
 
 // open returns the cell of a key, with its tail taken. There will be nothing left
@@ -142,7 +135,9 @@ func (s *store) load(sp state.Provider, key string, sn span) (*held, error) {
 	for _, b := range log {
 		h.size += len(b)
 	}
-	h.compact = h.size
+	if len(log) > 0 {
+		h.compact = len(log[0]) // see save
+	}
 	return h, replay(h.cell, log)
 }
 
@@ -188,7 +183,7 @@ func (s *store) save(sp state.Provider, h *held) error {
 				return err
 			}
 		}
-		b = compact(h.cell)
+		b = compact(h.cell) // the first element of the bag, as a whole
 		h.size, h.compact = len(b), len(b)
 	}
 	if err := s.f.Log.Add(sp, b); err != nil {
