@@ -29,6 +29,7 @@ type fakeState struct {
 	bags           map[string][][]byte
 	value          *int64
 	calls          calls
+	logReads       int
 }
 
 type calls struct{ reads, writes, clears int }
@@ -37,6 +38,9 @@ func newFakeState() *fakeState { return &fakeState{bags: map[string][][]byte{}} 
 
 func (s *fakeState) ReadBagState(id string) ([]any, []state.Transaction, error) {
 	s.calls.reads++
+	if id == "log" {
+		s.logReads++
+	}
 	var all []any
 	for _, b := range s.bags[id] {
 		all = append(all, bytes.Clone(b))

@@ -31,6 +31,7 @@ type held struct {
 	drained bool     // there is no tail in the state
 	log     bool     // there is a log
 	version int64    // of the log; 0 before this bundle has written it
+	found   int64    // the version that this bundle has found; 0 once it has written
 	size    int      // of the log, in bytes
 	compact int      // of its compacted part
 	keep    bool     // it may be asked for again soon
@@ -56,6 +57,9 @@ func (s *store) begin() { s.bundle = map[string]*held{} }
 // end remembers the cells of a bundle that may be asked for again soon.
 func (s *store) end() {
 	for _, h := range s.bundle {
+		if h.version == 0 {
+			h.version = h.found // only looked at, by a timer with nothing to do
+		}
 		if h.keep && h.log && h.version != 0 {
 			memory.put(h)
 		}
@@ -120,7 +124,7 @@ func (s *store) load(sp state.Provider, key string, sn span) (*held, error) {
 	}
 	if ok {
 		if h := memory.take(version); h != nil {
-			h.version = 0
+			h.version, h.found = 0, version
 			return h, nil
 		}
 	}
@@ -152,6 +156,7 @@ func (h *held) take(msg []byte, logged bool) error {
 
 // save writes what is new about a cell.
 func (s *store) save(sp state.Provider, h *held) error {
+	h.found = 0
 	tailed := !h.drained
 	h.drained = true
 	if h.empty() {
