@@ -51,8 +51,8 @@ func TestLayersAreForMarkedElements(t *testing.T) {
 // TestProbe: only elements of many windows of a grid that bring no mark ask for
 // their first window first, and only where no gate forgets.
 func TestProbe(t *testing.T) {
-	minutes := func(n time.Duration) windowfns.Sliding {
-		return windowfns.Sliding{Size: n * time.Minute, Period: time.Minute}
+	minutes := func(n int64) windowfns.Sliding {
+		return windowfns.Sliding{Size: duration(n * 60_000), Period: time.Minute}
 	}
 	for _, c := range []struct {
 		name string

@@ -331,7 +331,7 @@ func (n *narrowing) meet(to string, all []sent) {
 	}
 }
 
-func (n *narrowing) step(t *rapid.T, cfg Config, grid windowfns.Grid, i int) {
+func (n *narrowing) step(t *rapid.T, grid windowfns.Grid, i int) {
 	m := n.waiting[i]
 	n.waiting = slices.Delete(n.waiting, i, i+1)
 	st := n.stages[slices.IndexFunc(n.stages, func(s stage) bool { return s.name == m.to })]
@@ -444,7 +444,7 @@ func TestNarrow(t *testing.T) {
 				source += rapid.Int64Range(0, 300).Draw(t, "by")
 				on()
 			}
-			n.step(t, cfg, grid, rapid.IntRange(0, len(n.waiting)-1).Draw(t, "next"))
+			n.step(t, grid, rapid.IntRange(0, len(n.waiting)-1).Draw(t, "next"))
 		}
 
 		if len(n.c) > 0 {

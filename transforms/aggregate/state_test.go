@@ -267,9 +267,7 @@ var (
 func on(kind byte, deltas ...delta) []byte { return packMessage(blk{kind, foldEnd, foldEnd, deltas}) }
 
 // lineAt is a line of the key k.
-func lineAt(format string, args ...any) string {
-	return fmt.Sprintf("k@%d ", foldEnd) + fmt.Sprintf(format, args...)
-}
+func lineAt(row string) string { return fmt.Sprintf("k@%d %s", foldEnd, row) }
 
 // TestStateOfAWindow follows the state of a window without allowed lateness: one
 // blind write for each message, a read at the end, and then nothing is left.
