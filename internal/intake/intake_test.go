@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -41,8 +42,47 @@ func TestLayersAreForMarkedElements(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Form != c.form || p.Routing.Layered != c.watermarked || NewReader(p).Routing != p.Routing {
+		if p.Form != c.form || p.Routing.Layered != c.watermarked || !reflect.DeepEqual(NewReader(p).Routing, p.Routing) {
 			t.Errorf("%s: form %d, routing %+v, want form %d with layers %v", c.name, p.Form, p.Routing, c.form, c.watermarked)
+		}
+	}
+}
+
+// TestProbe: only elements of many windows of a grid that bring no mark ask for
+// their first window first, and only where no gate forgets.
+func TestProbe(t *testing.T) {
+	minutes := func(n int64) windowfns.Sliding {
+		return windowfns.Sliding{Size: duration(n * 60_000), Period: time.Minute}
+	}
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		want bool
+	}{
+		{"many windows", Config{Windows: minutes(17)}, true},
+		{"not many", Config{Windows: minutes(16)}, false},
+		{"many with the last one, which is cut short", Config{Windows: windowfns.Sliding{Size: 16*time.Minute + 1e6, Period: time.Minute}}, true},
+		{"cumulative", Config{Windows: windowfns.Cumulative{Size: time.Hour, Step: time.Minute}, AllowedLateness: time.Second}, true},
+		{"one window", Config{Windows: windowfns.Tumbling{Size: time.Hour}}, false},
+		{"no grid", Config{Windows: windowfns.Calendar{Unit: windowfns.Day}}, false},
+		{"marked", Config{Windows: minutes(60), Watermarked: true}, false},
+		{"a gate that forgets", Config{Windows: minutes(60), Retention: time.Hour}, false},
+		{"windows of the input", Config{}, true},
+	} {
+		_, s := beam.NewPipelineWithRoot()
+		col := beam.Create(s, "element")
+		if c.cfg.Watermarked {
+			col = beam.ParDo(s, marked, col)
+		}
+		if c.cfg.Windows == nil {
+			col = beam.WindowInto(s, window.NewSlidingWindows(time.Minute, time.Hour), col)
+		}
+		p, err := Prepare(s, c.cfg, col)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Routing.Probe != c.want || (p.Routing.Windows.Type.T != nil) != c.want {
+			t.Errorf("%s: probe %v with the grid %v, want %v", c.name, p.Routing.Probe, p.Routing.Windows.Type.T, c.want)
 		}
 	}
 }

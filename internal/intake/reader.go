@@ -126,11 +126,11 @@ func (r *Reader) Encode(v any, buf *bytes.Buffer) error {
 }
 
 // Gate puts the copies of an element for its doubtful windows into p and
-// reports whether p is full. Those copies that need it carry it.Raw.
+// reports whether p is full. Those copies that need it carry it.Raw. Doubtful
+// windows come by ascending end.
 func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
-	if r.Routing.Probe {
-		it.Run, it.Probes, it.OtherMs = true, 1, doubtful[len(doubtful)-1].EndMs
-		return p.Add(shard, doubtful[0], &it)
+	if grid, ok := r.fn.(windowfns.Grid); ok && r.Routing.Probe {
+		return gateRuns(p, shard, grid.StepMs(), doubtful, it)
 	}
 	it.Probes = len(doubtful)
 	if it.Windows > 1 {
@@ -145,6 +145,23 @@ func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Windo
 		if p.Add(shard, w, &it) {
 			full = true
 		}
+	}
+	return full
+}
+
+// gateRuns puts an element into p once for each run of its windows. There is one,
+// unless a runner has torn the windows apart; see [Regrouper]. Then each run is an
+// element.
+func gateRuns(p *routing.Packer, shard, stepMs int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
+	it.Probes = 1
+	for len(doubtful) > 0 {
+		n := 1
+		for n < len(doubtful) && doubtful[n].EndMs == doubtful[n-1].EndMs+stepMs {
+			n++
+		}
+		it.Windows, it.Run, it.OtherMs = n, n > 1, doubtful[n-1].EndMs
+		full = p.Add(shard, doubtful[0], &it) || full
+		doubtful = doubtful[n:]
 	}
 	return full
 }

@@ -20,9 +20,11 @@ import (
 //
 // and a verdict is
 //
-//	seq, probes, judged uvarint | [windows uvarint | time varint | raw prefixed]
+//	seq, probes, judged uvarint | [windows uvarint | time varint] | raw prefixed
 //
-// where the bracketed part is there when late is 1.
+// where the bracketed part is there when late is 1. In time, raw is empty but
+// behind a second gate: copies that were late at the first hold the watermark no
+// more, so that one can be late at the second where an earlier one is not.
 
 // appendVerdicts appends a group of verdicts, each made by [appendVerdict].
 func appendVerdicts(b []byte, nonce uint64, w windowfns.Window, late bool, group []byte) []byte {
@@ -42,11 +44,10 @@ func appendVerdict(b []byte, it *Item, judged int64, late bool) []byte {
 	b = binary.AppendUvarint(b, it.Seq)
 	b = binary.AppendUvarint(b, uint64(it.Probes))
 	b = binary.AppendUvarint(b, uint64(judged))
-	if !late {
-		return b
+	if late {
+		b = binary.AppendUvarint(b, uint64(it.Windows))
+		b = binary.AppendVarint(b, it.TimeMs)
 	}
-	b = binary.AppendUvarint(b, uint64(it.Windows))
-	b = binary.AppendVarint(b, it.TimeMs)
 	return AppendPrefixed(b, it.Raw)
 }
 
@@ -97,10 +98,10 @@ func (c collector) addGroup(nonce []byte, w windowfns.Window, late bool, r *Read
 		if late {
 			e.windows, e.timeMs = int(r.Uvarint()), r.Varint()
 			e.missed = append(e.missed, w)
-			// Not every copy carries the element.
-			if raw := r.Prefixed(); len(raw) > 0 {
-				e.raw = raw
-			}
+		}
+		// Not every copy carries the element.
+		if raw := r.Prefixed(); len(raw) > 0 {
+			e.raw = raw
 		}
 		if e.left > 0 {
 			continue

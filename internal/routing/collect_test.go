@@ -57,7 +57,7 @@ func (j judged) packed() [][]byte {
 		if k == 0 {
 			it.Raw = j.rec.Raw // only the copy for the earliest end carries it
 		}
-		out = append(out, appendVerdicts(nil, j.nonce, w, late, appendVerdict(nil, &it, late)))
+		out = append(out, appendVerdicts(nil, j.nonce, w, late, appendVerdict(nil, &it, 1, late)))
 	}
 	return out
 }

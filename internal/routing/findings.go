@@ -19,6 +19,10 @@ type findings struct {
 
 	// grid is that of the windows, where items can stand for several.
 	grid windowfns.Grid
+
+	// carry says that elements that are in time here can be late for others of
+	// their windows all the same, and go with the verdicts.
+	carry bool
 }
 
 func newFindings(grid windowfns.Grid) *findings {
@@ -31,6 +35,9 @@ func (f *findings) judge(batch *Batch, late bool) error {
 	missed := []windowfns.Window{batch.Window}
 	f.group = f.group[:0]
 	for batch.Next(&it) {
+		if !late && !f.carry {
+			it.Raw = nil
+		}
 		switch {
 		case it.Run && late:
 			f.judgeRun(batch, it)

@@ -81,10 +81,15 @@ func TestPackerGetsFull(t *testing.T) {
 
 // TestDoFnsTravel sends every DoFn the way that workers get it: as JSON.
 func TestDoFnsTravel(t *testing.T) {
+	windows := ship(t, windowfns.Sliding{Size: millis(30), Period: millis(10)})
 	for _, fn := range []any{
 		&coarseFn{BeyondMs: 1, GrainMs: 2},
 		&splitFn{PassDelayMs: 1, RestDelayMs: 2, Last: true, Final: true, Many: true},
+		&splitFn{Final: true, Many: true, Windows: windows},
 		&layerFn{Routing: Config{LatenessMs: 1, Layered: true, Many: true}, NextGrainMs: 2},
+		&layerFn{Routing: Config{LatenessMs: 1, Probe: true, Windows: windows}},
+		&expandFn{Windows: windows, Runs: true},
+		&turnFn{Windows: windows, DelayMs: 3},
 		newCollectFn(),
 	} {
 		doc, err := json.Marshal(fn)
@@ -97,6 +102,11 @@ func TestDoFnsTravel(t *testing.T) {
 		}
 		if !reflect.DeepEqual(fn, back) {
 			t.Errorf("%+v came back as %+v", fn, back)
+		}
+		if s, ok := back.(interface{ Setup() error }); ok {
+			if err := s.Setup(); err != nil {
+				t.Errorf("%T: %v", back, err)
+			}
 		}
 	}
 }

@@ -25,7 +25,9 @@ func init() {
 // On the way from one gate to the next, an element holds the watermark below the
 // deadline of none of the windows that are still to be judged, so that one that is
 // late for its first window can be judged by a watermark that is higher by what it
-// has moved meanwhile. Where windows are few, copies go to all deadlines at once.
+// has moved meanwhile. So each run is judged by a watermark of its own, any of them
+// can be the first that is late, and all carry the element. Where windows are few,
+// copies go to all deadlines at once.
 
 // narrowed are the outputs of [narrow].
 type narrowed struct {
@@ -98,7 +100,9 @@ func (f *expandFn) ProcessElement(shard int64, packed []byte, emit Emit) error {
 			it.OtherMs = min(last, first+length-f.grid.StepMs())
 			it.Run = it.OtherMs > first
 			full = p.Add(shard, f.grid.EndingAt(first), &it) || full
-			it.Raw = nil // the earliest copy has it
+			if !f.Runs {
+				it.Raw = nil // the earliest of the windows that are judged together has it
+			}
 		}
 		if full && f.Runs {
 			p.Flush(0, emit)

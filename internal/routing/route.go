@@ -59,7 +59,8 @@ type Config struct {
 // can be judged at different times, because a coarse gate in front holds the
 // watermark below the deadline of neither. Then b's copy may be late where a's is
 // not. Otherwise lateness is monotone in the end of windows: all copies meet the
-// gate at once, and each holds the watermark below its own deadline.
+// gate at once, and each holds the watermark below its own deadline. Behind that
+// gate it is not; see the verdicts in collect.go.
 func (cfg Config) Part(a, b windowfns.Window) bool {
 	if cfg.Layered {
 		return cfg.layerOf(a.EndMs) != cfg.layerOf(b.EndMs)

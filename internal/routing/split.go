@@ -71,7 +71,7 @@ func (f *splitFn) Setup() (err error) {
 
 func (f *splitFn) ProcessElement(pane beam.PaneInfo, shard int64, batches func(*[]byte) bool, pass, rest, verdict Emit) error {
 	late := pane.Timing == typex.PaneLate
-	found := newFindings(f.grid)
+	found := f.newFindings()
 	var b []byte
 	for batches(&b) {
 		batch, err := ReadBatch(b)
@@ -91,10 +91,16 @@ func (f *splitFn) ProcessElement(pane beam.PaneInfo, shard int64, batches func(*
 			}
 			if found.size() >= flushBytes {
 				found.emit(shard, rest, verdict)
-				found = newFindings(f.grid)
+				found = f.newFindings()
 			}
 		}
 	}
 	found.emit(shard, rest, verdict)
 	return nil
+}
+
+func (f *splitFn) newFindings() *findings {
+	found := newFindings(f.grid)
+	found.carry = f.PassDelayMs > 0 // behind another gate
+	return found
 }

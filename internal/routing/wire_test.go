@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -21,21 +22,27 @@ func windows() *rapid.Generator[windowfns.Window] {
 	})
 }
 
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
 func blobs() *rapid.Generator[[]byte] { return rapid.SliceOfN(rapid.Byte(), 0, 40) }
 
 // items draws elements as packers make them: one with several windows has a
-// number, and only some copies carry the raw element.
-func items() *rapid.Generator[Item] {
+// number, only some copies carry the raw element, and some stand for a run.
+func items(w windowfns.Window) *rapid.Generator[Item] {
 	return rapid.Custom(func(t *rapid.T) Item {
 		it := Item{
 			TimeMs:  rapid.Int64().Draw(t, "time"),
 			Windows: rapid.IntRange(1, 4).Draw(t, "windows"),
 			Probes:  1,
+			OtherMs: w.EndMs,
 			Body:    blobs().Draw(t, "body"),
 		}
 		if it.Windows > 1 {
 			it.Seq = rapid.Uint64().Draw(t, "seq")
 			it.Probes = rapid.IntRange(1, it.Windows).Draw(t, "probes")
+		}
+		if it.Run = rapid.Bool().Draw(t, "run"); it.Run {
+			it.OtherMs = rapid.Int64().Draw(t, "other")
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "raw") {
 		case 1:
@@ -53,7 +60,7 @@ func TestBatchRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := windows().Draw(t, "window")
 		nonce := rapid.Uint64().Draw(t, "nonce")
-		want := rapid.SliceOfN(items(), 0, 5).Draw(t, "items")
+		want := rapid.SliceOfN(items(w), 0, 5).Draw(t, "items")
 		packed := appendHeader(nil, w, nonce)
 		ends := []int{len(packed)}
 		for i := range want {
@@ -193,7 +200,7 @@ func TestReader(t *testing.T) {
 
 // FuzzBatch reads any bytes without panicking or running away.
 func FuzzBatch(f *testing.F) {
-	it := Item{TimeMs: -1, Windows: 3, Probes: 2, Seq: math.MaxUint64, Body: []byte("body"), Raw: []byte("raw")}
+	it := Item{TimeMs: -1, Windows: 3, Probes: 2, Seq: math.MaxUint64, Run: true, OtherMs: -7, Body: []byte("body"), Raw: []byte("raw")}
 	f.Add(appendItem(appendHeader(nil, windowfns.Window{StartMs: -5, EndMs: 5}, 7), &it))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -66,7 +66,7 @@ type rules struct {
 	earlyCount int64
 	final      bool
 
-	row Row // memory for the one that is emitted
+	scratch Row // memory for the row that is emitted
 }
 
 // A log is a sequence of records,
@@ -155,8 +155,8 @@ func (ru *rules) show(to outlet, pane Pane, key string, w windowfns.Window, tota
 		to.unshown(&Unshown{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Total: total, Reason: err.Error()})
 		return false, nil
 	}
-	ru.row = Row{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: was.rows, Total: total, Previous: was.shown}
-	return true, to.row(&ru.row)
+	ru.scratch = Row{Key: key, StartMs: w.StartMs, EndMs: w.EndMs, Pane: pane, Revision: was.rows, Total: total, Previous: was.shown}
+	return true, to.row(&ru.scratch)
 }
 
 // repeat emits a FINAL row.

@@ -3,254 +3,360 @@ package aggregate
 import (
 	"bytes"
 	"errors"
-	"math"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"tidemark/internal/routing"
 	"tidemark/windowfns"
 )
 
-// op is one thing that happens to a cell: a block, or a firing where it has no
-// deltas.
-type op struct {
-	kind   byte
-	deltas []delta
-}
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// history draws what can happen to a cell: blocks on time and corrections, then
-// the end of the window, then corrections that show at once, with a block on
-// time now and then that no runner should let through.
-func history() *rapid.Generator[[]op] {
-	deltas := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) delta {
-		key := rapid.SampledFrom([]string{"", "a", "b", "\x00\xff"}).Draw(t, "key")
-		return delta{key, totalOf(rapid.SliceOfN(rapid.IntRange(0, 3), 1, 3).Draw(t, "numbers")...)}
-	}), 1, 4)
-	kinds := rapid.SampledFrom([]byte{blockOnTime, blockOnTime, blockCorrection})
-	return rapid.Custom(func(t *rapid.T) []op {
-		var ops []op
-		for range rapid.IntRange(0, 6).Draw(t, "before") {
-			ops = append(ops, op{kinds.Draw(t, "kind"), deltas.Draw(t, "deltas")})
+// spans draws cells: of a window that is alone, and of several windows of a grid,
+// which need not be all that layouts would put there.
+func spans() *rapid.Generator[span] {
+	return rapid.Custom(func(t *rapid.T) span {
+		end := rapid.Int64Range(-100, 100).Draw(t, "end")
+		if rapid.IntRange(0, 4).Draw(t, "single") == 0 {
+			return single(windowfns.Window{StartMs: end - 30, EndMs: end})
 		}
-		ops = append(ops, op{})
-		for range rapid.IntRange(0, 4).Draw(t, "after") {
-			ops = append(ops, op{kinds.Draw(t, "kind"), deltas.Draw(t, "deltas")}, op{})
-		}
-		return ops
+		step := rapid.Int64Range(1, 10).Draw(t, "step")
+		n := rapid.Int64Range(1, 9).Draw(t, "windows")
+		return span{firstMs: end, lastMs: end + (n-1)*step, stepMs: step, grid: windowfns.Sliding{Size: millis(3*step + 1), Period: millis(step)}}
 	})
 }
 
-// cellRun applies ops to a log, block by block.
-type cellRun struct {
-	log   [][]byte
-	lines []string
+func someRules(t *rapid.T) rules {
+	ru := rules{
+		agg: tally64{}, latenessMs: rapid.SampledFrom([]int64{0, 0, 1, 7, 40}).Draw(t, "lateness"),
+		final: rapid.Bool().Draw(t, "final"), early: rapid.Bool().Draw(t, "early"),
+	}
+	if ru.early {
+		ru.earlyCount = rapid.Int64Range(0, 4).Draw(t, "count")
+	}
+	return ru
 }
 
-// read reads the log as state gives it: in memory of its own.
-func (r *cellRun) read(t *rapid.T) *cell {
-	log := make([][]byte, len(r.log))
-	for i, b := range r.log {
+func deltas() *rapid.Generator[[]delta] {
+	return rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) delta {
+		key := rapid.SampledFrom([]string{"", "a", "b", "\x00\xff"}).Draw(t, "key")
+		return deltaOf(key, rapid.SliceOfN(rapid.IntRange(0, 3), 1, 3).Draw(t, "numbers")...)
+	}), 1, 4, func(d delta) string { return d.key })
+}
+
+// blockFor draws a block for windows of s that are not closed at the watermark.
+// Runs reach anywhere, and mostly to where those of grids do. What is on time can
+// be for windows that have fired, which no runner should let through.
+func blockFor(t *rapid.T, ru rules, s span, watermark int64) (blk, bool) {
+	open := 0
+	for open < s.size() && watermark >= s.end(open)+ru.latenessMs {
+		open++
+	}
+	if open == s.size() {
+		return blk{}, false
+	}
+	kinds := []byte{blockOnTime, blockOnTime, blockOnTime}
+	if ru.latenessMs > 0 {
+		kinds = append(kinds, blockCorrection)
+	}
+	if ru.early {
+		kinds = append(kinds, blockShow)
+	}
+	b := blk{kind: rapid.SampledFrom(kinds).Draw(t, "kind"), deltas: deltas().Draw(t, "deltas")}
+	first := rapid.IntRange(open, s.size()-1).Draw(t, "first")
+	last := min(first+2, s.size()-1)
+	if rapid.IntRange(0, 2).Draw(t, "part") == 0 {
+		last = rapid.IntRange(first, s.size()-1).Draw(t, "last")
+	}
+	b.first, b.last = s.end(first), s.end(last)
+	if b.kind == blockShow {
+		for i := range b.deltas {
+			b.deltas[i].elements, b.deltas[i].acc = 0, nil
+		}
+	}
+	return b, true
+}
+
+// logged is a cell with its log.
+type logged struct {
+	*windowCell
+	log [][]byte
+}
+
+func (l *logged) take(t *rapid.T, b blk) {
+	msg := packMessage(b)
+	l.log = append(l.log, appendRecord(nil, logMessage, bytes.Clone(msg)))
+	if err := eachBlock(msg, func(h header, entries []byte) error { return l.windowCell.take(h, entries, false) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read is the cell that the log says, read as state gives it: in memory of its own.
+func (l *logged) read(t *rapid.T) *windowCell {
+	log := make([][]byte, len(l.log))
+	for i, b := range l.log {
 		log[i] = bytes.Clone(b)
 	}
-	c, err := readCell(tally64{}, log)
-	if err != nil {
+	c := newWindowCell(l.rules, l.span)
+	if _, err := replay(c, log); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func (r *cellRun) fire(t *rapid.T, c *cell) {
-	err := c.fire(
-		func(pane Pane, e *entry) error {
-			r.lines = append(r.lines, shown(pane, e.key, e.rows, e.acc, e.shown))
-			return nil
-		},
-		func(pane Pane, e *entry, reason error) {
-			if !errors.Is(reason, errOdd) {
-				t.Fatal(reason)
-			}
-			r.lines = append(r.lines, refusal(pane, e.key, e.acc))
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestLogLaws: blocks may be split, and the log compacted, at any point. The
-// rows are those of the plain model all the same.
-func TestLogLaws(t *testing.T) {
+// TestCellLaws plays histories: blocks on time and corrections, in whatever order,
+// and watermarks that leap over any number of windows. The cell is read from its
+// log at any time, the log compacted at any time. The rows are those of the plain
+// model all the same, and nobody changes a total that was shown.
+func TestCellLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var want model
-		var got cellRun
-		for _, o := range history().Draw(t, "history") {
-			if o.deltas == nil {
-				want.fire()
-				c := got.read(t)
-				got.fire(t, c)
-				if whole := rapid.Bool().Draw(t, "rewrite"); whole {
-					got.log = [][]byte{c.snapshot(false)}
-				} else {
-					got.log = append(got.log, c.snapshot(true))
+		s, ru := spans().Draw(t, "span"), someRules(t)
+		want := newModel(ru)
+		var got lines
+		c := logged{windowCell: newWindowCell(ru, s)}
+		for range rapid.IntRange(1, 14).Draw(t, "steps") {
+			for range rapid.IntRange(0, 3).Draw(t, "blocks") {
+				if b, ok := blockFor(t, ru, s, want.watermark); ok {
+					want.take(b, s.stepMs)
+					c.take(t, b)
 				}
-				continue
 			}
-			want.add(o.kind, o.deltas...)
-			for rest := o.deltas; len(rest) > 0; {
-				n := rapid.IntRange(1, len(rest)).Draw(t, "block")
-				got.log = append(got.log, packBlock(o.kind, rest[:n]...))
-				rest = rest[n:]
+			ms := int64(noWatermark)
+			if rapid.Bool().Draw(t, "go on") {
+				ms = max(want.watermark, s.firstMs-5) + rapid.Int64Range(0, 3*s.stepMs+ru.latenessMs/2).Draw(t, "by")
 			}
-			if c := got.read(t); !c.fired && rapid.Bool().Draw(t, "compact") {
-				got.log = [][]byte{c.snapshot(false)}
+			want.settle(ms)
+			if err := c.settle(ms, &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.all, got.all); diff != "" {
+				t.Fatalf("mismatch (-want +got):\n%s", diff)
+			}
+			if c.reached() != want.watermark || c.empty() != (len(want.windows) == 0) && c.empty() {
+				t.Fatalf("at %d, empty %v, want %d and %d windows", c.reached(), c.empty(), want.watermark, len(want.windows))
+			}
+			c.log = append(c.log, appendRecord(nil, logState, c.appendState(nil, false)))
+			switch rapid.IntRange(0, 4).Draw(t, "log") {
+			case 0:
+				c.windowCell = c.read(t)
+			case 1:
+				c.log = [][]byte{compact(c.windowCell)}
+			case 2:
+				c.log = [][]byte{compact(c.windowCell)}
+				c.windowCell = c.read(t) // without corrections that have been shown
+				c.log = [][]byte{compact(c.windowCell)}
+				c.windowCell = c.read(t)
+				if again := compact(c.windowCell); !bytes.Equal(c.log[0], again) {
+					t.Fatalf("%x, read and written again %x", c.log[0], again)
+				}
+			}
+			due := c.deadlines(nil, 1000)
+			for i, at := range due {
+				if at <= c.reached() || i > 0 && at <= due[i-1] {
+					t.Fatalf("deadlines %v at %d", due, c.reached())
+				}
+			}
+			if next, ok := want.next(); ok && (len(due) == 0 || due[0] > next) {
+				t.Fatalf("deadlines %v, want %d first", due, next)
 			}
 		}
-		if diff := cmp.Diff(want.lines, got.lines); diff != "" {
+		// All that is left comes out at the last deadline, and then there is nothing.
+		for due := c.deadlines(nil, 1000); len(due) > 0; due = c.deadlines(nil, 1000) {
+			want.settle(due[0])
+			if err := c.settle(due[0], &got); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(want.all, got.all); diff != "" {
 			t.Fatalf("mismatch (-want +got):\n%s", diff)
 		}
+		if !c.empty() {
+			t.Fatalf("%d keys are left past the last deadline", len(c.keys))
+		}
+		got.unchanged(t)
 	})
 }
 
+// next is the next time at which there is something to show.
+func (m *model) next() (ms int64, ok bool) {
+	for k, w := range m.windows {
+		at := k.end
+		if w.fired && m.final && w.rows > 0 {
+			at += m.latenessMs
+		} else if w.fired || w.onTime == nil && w.waiting == nil {
+			continue
+		}
+		if !ok || at < ms {
+			ms, ok = at, true
+		}
+	}
+	return ms, ok
+}
+
 // TestBlocksCommute: blocks on time and corrections that come before the end of
-// the window can come in any order.
+// their windows can come in any order.
 func TestBlocksCommute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ops := history().Draw(t, "history")
-		ops = ops[:slices.IndexFunc(ops, func(o op) bool { return o.deltas == nil })]
-		run := func(ops []op) []string {
-			var r cellRun
-			for _, o := range ops {
-				r.log = append(r.log, packBlock(o.kind, o.deltas...))
-			}
-			r.fire(t, r.read(t))
-			return r.lines
+		s := spans().Draw(t, "span")
+		ru := rules{agg: tally64{}, latenessMs: 30}
+		var blocks []blk
+		for range rapid.IntRange(0, 8).Draw(t, "blocks") {
+			b, _ := blockFor(t, ru, s, noWatermark)
+			blocks = append(blocks, b)
 		}
-		want, got := run(ops), run(rapid.Permutation(ops).Draw(t, "order"))
+		run := func(blocks []blk) []string {
+			var got lines
+			c := logged{windowCell: newWindowCell(ru, s)}
+			for _, b := range blocks {
+				c.take(t, b)
+			}
+			if err := c.settle(s.lastMs, &got); err != nil {
+				t.Fatal(err)
+			}
+			return got.all
+		}
+		want, got := run(blocks), run(rapid.Permutation(blocks).Draw(t, "order"))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("mismatch (-in order +in another):\n%s", diff)
 		}
 	})
 }
 
-// TestSnapshotRoundTrip: a snapshot of what was read from a snapshot is the same.
-func TestSnapshotRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var r cellRun
-		for _, o := range history().Draw(t, "history") {
-			if o.deltas == nil {
-				c := r.read(t)
-				r.fire(t, c)
-				r.log = [][]byte{c.snapshot(false)}
-				continue
+// A block on time that comes for windows that have fired and for others gives both
+// what is theirs, and what comes later for the others does not show in the ones.
+func TestPartlyFiredBlocks(t *testing.T) {
+	s := span{firstMs: 10, lastMs: 40, stepMs: 10, grid: windowfns.Sliding{Size: millis(40), Period: millis(10)}}
+	var got lines
+	c := newWindowCell(rules{agg: tally64{}, latenessMs: 100}, s)
+	do := func(ms int64, blocks ...blk) {
+		t.Helper()
+		for _, b := range blocks {
+			if err := c.take(b.header(), b.entries(), false); err != nil {
+				t.Fatal(err)
 			}
-			r.log = append(r.log, packBlock(o.kind, o.deltas...))
 		}
-		first := r.read(t).snapshot(false)
-		r.log = [][]byte{first}
-		c := r.read(t)
-		if again := c.snapshot(false); !bytes.Equal(first, again) {
-			t.Fatalf("%x, read and written again %x", first, again)
+		if err := c.settle(ms, &got); err != nil {
+			t.Fatal(err)
 		}
-		if none := c.snapshot(true); len(none) != 2 {
-			t.Fatalf("%x is touched, of a log that was only read", none)
-		}
-	})
+	}
+	do(10, blk{blockOnTime, 20, 20, []delta{deltaOf("other", 1)}})
+	do(10, blk{blockOnTime, 10, 30, []delta{deltaOf("k", 2)}})
+	do(10, blk{blockOnTime, 20, 30, []delta{deltaOf("k", 3)}})
+	do(30)
+	want := []string{
+		"k@10 LATE #0 (2) was -",
+		"k@20 ON_TIME #0 (2 3) was -", "other@20 ON_TIME #0 (1) was -", "k@30 ON_TIME #0 (2 3) was -",
+	}
+	if diff := cmp.Diff(want, got.all); diff != "" {
+		t.Errorf("mismatch (-want +got):\n%s", diff)
+	}
+	got.unchanged(t)
 }
 
-// TestMalformedLogs cuts blocks and snapshots short, and changes bytes in them:
-// an error or another log, never a panic.
+// TestMalformedLogs cuts logs short, and changes bytes in them: an error or
+// another cell, never a panic, nor does the cell that was read panic.
 func TestMalformedLogs(t *testing.T) {
-	var r cellRun
 	rapid.Check(t, func(t *rapid.T) {
-		for _, o := range history().Draw(t, "history") {
-			if o.deltas != nil {
-				r.log = append(r.log, packBlock(o.kind, o.deltas...))
+		s, ru := spans().Draw(t, "span"), someRules(t)
+		c := logged{windowCell: newWindowCell(ru, s)}
+		var got lines
+		for range rapid.IntRange(1, 4).Draw(t, "steps") {
+			if b, ok := blockFor(t, ru, s, c.reached()); ok {
+				c.take(t, b)
 			}
-		}
-		c := r.read(t)
-		r.fire(t, c)
-		for _, b := range append(r.log, c.snapshot(false)) {
-			b = bytes.Clone(b)
-			if rapid.Bool().Draw(t, "cut") {
-				b = b[:rapid.IntRange(0, len(b)).Draw(t, "at")]
-			} else {
-				b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+			if err := c.settle(max(c.reached(), s.firstMs-3)+rapid.Int64Range(0, 9).Draw(t, "by"), &got); err != nil {
+				t.Fatal(err)
 			}
-			_, _ = readCell(tally64{}, [][]byte{b})
+			c.log = append(c.log, appendRecord(nil, logState, c.appendState(nil, false)))
 		}
-		r.log = nil
+		if rapid.Bool().Draw(t, "compact") {
+			c.log = [][]byte{compact(c.windowCell)}
+		}
+		b := bytes.Join(c.log, nil)
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			b[rapid.IntRange(0, len(b)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+		}
+		if rapid.Bool().Draw(t, "cut") {
+			b = b[:rapid.IntRange(0, len(b)).Draw(t, "end")]
+		}
+		read := newWindowCell(ru, s)
+		if _, err := replay(read, [][]byte{b}); err == nil {
+			_ = read.settle(s.lastMs, &got)
+			_ = compact(read)
+		}
 	})
-	kindOnly := []byte{blockOnTime}
+	s := span{firstMs: 10, lastMs: 40, stepMs: 10, grid: windowfns.Tumbling{Size: millis(10)}}
+	k := []delta{deltaOf("k", 1)}
 	for name, b := range map[string][]byte{
-		"empty": {}, "no count": kindOnly, "cut in the key": append(packBlock(blockOnTime), 5, 'a'),
-		"no total": append(packBlock(blockOnTime), 1, 'a'), "unknown": packBlock('?', delta{"k", totalOf(1)}),
-		"negative length": append(packBlock(blockOnTime), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 'a'),
+		"a kind only": {logMessage}, "unknown record": {'?', 0}, "no watermark": {logState, 0},
+		"cut block":      appendRecord(nil, logMessage, packMessage(blk{blockOnTime, 10, 20, k})[:9]),
+		"unknown block":  appendRecord(nil, logMessage, packMessage(blk{'?', 10, 20, k})),
+		"too early":      appendRecord(nil, logMessage, packMessage(blk{blockOnTime, 0, 20, k})),
+		"too late":       appendRecord(nil, logMessage, packMessage(blk{blockOnTime, 10, 50, k})),
+		"between":        appendRecord(nil, logMessage, packMessage(blk{blockOnTime, 15, 25, k})),
+		"ends between":   appendRecord(nil, logMessage, packMessage(blk{blockOnTime, 10, 25, k})),
+		"last first":     appendRecord(nil, logMessage, packMessage(blk{blockOnTime, 20, 10, k})),
+		"no such window": appendRecord(nil, logState, []byte{0, 1, 'k', 4, stateRows, 1}),
+		"no total":       appendRecord(nil, logState, []byte{0, 1, 'k', 2, stateTotal}),
+		"no such part":   appendRecord(nil, logBlocks, []byte{1, 'k', 1, 3, 1, 1, 0, 0, 0}),
+		"parts are cut":  appendRecord(nil, logBlocks, []byte{1, 'k', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}),
+		"huge windows":   appendRecord(nil, logBlocks, []byte{1, 'k', 1, 0x80, 0x80, 0x80, 0x80, 0x10, 0, 1, 0, 0, 0}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if r := recover(); r != nil {
-					t.Errorf("%x panics: %v", b, r)
-				}
-			}()
-			if c, err := readCell(tally64{}, [][]byte{b}); err == nil {
-				t.Errorf("%x is read as %+v", b, c.entries)
+			c := newWindowCell(rules{agg: tally64{}}, s)
+			if _, err := replay(c, [][]byte{b}); err == nil {
+				t.Errorf("%x is read as %d keys", b, len(c.keys))
 			}
 		})
 	}
+	// A kind that is not known is an error even where all has fired.
+	c := newWindowCell(rules{agg: tally64{}, latenessMs: 99}, s)
+	if err := c.settle(40, &lines{}); err != nil {
+		t.Fatal(err)
+	}
+	bad := blk{'?', 10, 20, k}
+	if err := c.take(bad.header(), bad.entries(), false); err == nil {
+		t.Error("no error for a block of an unknown kind")
+	}
 }
 
-// An error of the aggregator is an error of the cell.
-func TestMergeErrors(t *testing.T) {
-	ok, bad := packBlock(blockOnTime, delta{"k", totalOf(1)}), packBlock(blockOnTime, delta{"k", []byte("short")})
-	if _, err := readCell(tally64{}, [][]byte{ok, bad}); err == nil || !strings.Contains(err.Error(), "aggregate: merging: tally64: totals of 64 and 5 bytes") {
+// outlets are outlets whose rows fail.
+type failing struct{ lines }
+
+var errRow = errors.New("wrong")
+
+func (failing) row(*Row) error { return errRow }
+
+// An error of the aggregator, or of the rows, is an error of the cell.
+func TestCellErrors(t *testing.T) {
+	s := single(windowfns.Window{StartMs: 0, EndMs: 10})
+	cellOf := func(blocks ...blk) (*windowCell, error) {
+		c := newWindowCell(rules{agg: tally64{}, latenessMs: 5, final: true}, s)
+		for _, b := range blocks {
+			if err := c.take(b.header(), b.entries(), false); err != nil {
+				return c, err
+			}
+		}
+		return c, nil
+	}
+	on := func(kind byte, acc []byte) blk { return blk{kind, 10, 10, []delta{{"k", 1, acc}}} }
+	if _, err := cellOf(on(blockOnTime, totalOf(1)), on(blockOnTime, []byte("short"))); err == nil || !strings.Contains(err.Error(), "aggregate: merging: tally64: totals of 64 and 5 bytes") {
 		t.Error(err)
 	}
-	c, err := readCell(tally64{}, [][]byte{ok, packBlock(blockCorrection, delta{"k", []byte("short")})})
+	c, err := cellOf(on(blockOnTime, totalOf(1)), on(blockCorrection, []byte("short")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	nothing := func(Pane, *entry) error { return nil }
-	if err := c.fire(nothing, nil); err == nil {
+	if err := c.settle(10, &lines{}); err == nil {
 		t.Error("no error for a correction that does not merge")
 	}
-	wrong := errors.New("wrong")
-	if c, err = readCell(tally64{}, [][]byte{ok}); err != nil {
+	if c, err = cellOf(on(blockOnTime, totalOf(1))); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.fire(func(Pane, *entry) error { return wrong }, nil); !errors.Is(err, wrong) {
+	if err := c.settle(10, &failing{}); !errors.Is(err, errRow) {
 		t.Errorf("%v, want the error of the row", err)
-	}
-}
-
-func TestCellKeys(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := windowfns.Window{StartMs: rapid.Int64().Draw(t, "start"), EndMs: rapid.Int64().Draw(t, "end")}
-		got, err := cellWindow(cellKey(rapid.Int64Range(0, 1<<16).Draw(t, "shard"), w))
-		if err != nil || got != w {
-			t.Fatalf("%v came back as %v, %v", w, got, err)
-		}
-	})
-	for _, s := range []string{"", "1", "1|2", "1|2|", "1||2", "1|2|!", "1|2|3|4"} {
-		if w, err := cellWindow(s); err == nil {
-			t.Errorf("%q is read as %v", s, w)
-		}
-	}
-	if a, b := cellKey(1, windowfns.Window{StartMs: math.MinInt64}), cellKey(11, windowfns.Window{}); a == b {
-		t.Errorf("two cells have the key %q", a)
-	}
-}
-
-func TestBlockCount(t *testing.T) {
-	if kind, n, err := blockCount(appendBlockHeader(nil, blockCorrection, 300)); kind != blockCorrection || n != 300 || err != nil {
-		t.Errorf("%q, %d, %v", kind, n, err)
-	}
-	if _, _, err := blockCount(nil); err == nil {
-		t.Error("no error for nothing")
-	}
-	if r := routing.NewReader(packBlock(blockOnTime)); r.Byte() != blockOnTime {
-		t.Error("a block does not begin with its kind")
 	}
 }

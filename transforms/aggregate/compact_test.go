@@ -3,91 +3,194 @@ package aggregate
 import (
 	"fmt"
 	"testing"
+
+	"tidemark/windowfns"
 )
 
-// keys are n deltas of different keys.
+// manyKeys are n deltas of different keys.
 func manyKeys(n, number int) []delta {
 	var all []delta
 	for i := range n {
-		all = append(all, delta{fmt.Sprint("key ", i), totalOf(number % 64)})
+		all = append(all, deltaOf(fmt.Sprint("key ", i), number%64))
 	}
 	return all
 }
 
-// TestLogIsCompacted brings thousands of blocks of the same keys. The log stays
-// a small multiple of one compact copy, and is read back only as often as it
-// doubles: a window costs blind writes.
-func TestLogIsCompacted(t *testing.T) {
-	f := newFold(t, 0)
-	const keys, blocks = 20, 3000
-	reads, worst := 0, 0
-	for i := range blocks {
-		c := f.block(blockOnTime, manyKeys(keys, i)...)
-		reads += c.reads
-		if c.adds != 1 || c.reads != c.clears {
-			t.Fatalf("block %d: %+v", i, c)
+// TestTailIsCompacted brings thousands of messages of the same keys, in bundles and
+// with a memory that is lost. What is in state stays a small multiple of one compact
+// copy, and is read back only as often as it doubles: a window costs blind writes.
+func TestTailIsCompacted(t *testing.T) {
+	for _, forget := range []bool{false, true} {
+		f := newFold(t, foldDays, 0, Config{})
+		const keys, messages = 20, 3000
+		msg := len(on(blockOnTime, manyKeys(keys, 0)...))
+		taken, worst := 0, 0
+		for i := range messages {
+			if c := f.message(foldKey, on(blockOnTime, manyKeys(keys, i)...)); c != (calls{writes: 1}) {
+				taken++
+			}
+			worst = max(worst, f.states[foldKey].bytes())
+			if i%7 == 0 {
+				f.finish()
+				if forget {
+					forgetAll()
+				}
+				f.begin()
+			}
 		}
-		worst = max(worst, f.state.bytes())
-	}
-	block := len(packBlock(blockOnTime, manyKeys(keys, 0)...))
-	if limit := compactBytes + 4*block; worst > limit {
-		t.Errorf("the log grew to %d bytes, want at most %d: a block has %d", worst, limit, block)
-	}
-	if most := 2 * blocks * block / compactBytes; reads > most || reads == 0 {
-		t.Errorf("%d reads in %d blocks, want at most %d", reads, blocks, most)
-	}
-	f.fire("end")
-	if len(f.lines) != keys {
-		t.Errorf("%d rows, want %d", len(f.lines), keys)
+		if limit := 3*compactBytes + 8*msg; worst > limit {
+			t.Errorf("the state grew to %d bytes, want at most %d: a message has %d", worst, limit, msg)
+		}
+		if most := 2 * messages * msg / compactBytes; taken > most || taken == 0 {
+			t.Errorf("the tail is read %d times in %d messages, want at most %d", taken, messages, most)
+		}
+		f.fire(foldKey, tagOf(foldEnd))
+		if len(f.all) != keys {
+			t.Errorf("%d rows, want %d", len(f.all), keys)
+		}
+		if left := f.left(); len(left) > 0 {
+			t.Error(left)
+		}
 	}
 }
 
-// TestCompactionDoubles: a log whose compact copy is large is compacted only
-// after it has grown as much again.
+// TestCompactionDoubles: a tail whose compact copy is large is compacted only after
+// it has grown as much again.
 func TestCompactionDoubles(t *testing.T) {
-	f := newFold(t, 0)
-	f.block(blockOnTime, manyKeys(5000, 0)...) // some 400 kB
-	f.block(blockOnTime, manyKeys(5000, 1)...)
-	whole := f.state.bytes()
-	reads := 0
+	f := newFold(t, foldDays, 0, Config{})
+	f.message(foldKey, on(blockOnTime, manyKeys(5000, 0)...)) // some 400 kB
+	f.message(foldKey, on(blockOnTime, manyKeys(5000, 1)...))
+	whole := f.states[foldKey].bytes()
+	taken := 0
 	for i := range 1000 {
-		reads += f.block(blockOnTime, delta{"key 7", totalOf(i % 64)}).reads
+		if c := f.message(foldKey, on(blockOnTime, deltaOf("key 7", i%64))); c.reads > 0 {
+			taken++
+		}
 	}
-	if reads > 1 {
-		t.Errorf("%d reads for 1000 small blocks beside a log of %d bytes, want 1 at most", reads, whole)
+	if taken > 1 {
+		t.Errorf("the tail is read %d times for 1000 small messages beside a log of %d bytes, want 1 at most", taken, whole)
 	}
 }
 
-// TestCorrectionsAreCompacted: a thousand corrections of one key among many do
-// not make the log grow for ever.
+// TestCorrectionsAreCompacted: thousands of corrections of one key among many do not
+// make the log grow for ever, whether the cell is in memory or not.
 func TestCorrectionsAreCompacted(t *testing.T) {
-	f := newFold(t, 30)
-	f.block(blockOnTime, manyKeys(100, 1)...)
-	f.fire("end")
-	whole := f.state.bytes()
-	worst := 0
-	for i := range 1000 {
-		f.block(blockCorrection, delta{"key 7", totalOf(2 + i%62)})
-		worst = max(worst, f.state.bytes())
-	}
-	if limit := 3*whole + 2*compactBytes; worst > limit {
-		t.Errorf("the log grew to %d bytes, want at most %d: its compact copy has %d", worst, limit, whole)
-	}
-	if n := len(f.lines); n != 100+1000 {
-		t.Errorf("%d rows, want %d", n, 100+1000)
+	for _, forget := range []bool{false, true} {
+		f := newFold(t, foldDays, 30, Config{})
+		f.message(foldKey, on(blockOnTime, manyKeys(100, 1)...))
+		f.fire(foldKey, tagOf(foldEnd))
+		whole := f.states[foldKey].bytes()
+		worst := 0
+		for i := range 3000 {
+			f.message(foldKey, on(blockCorrection, deltaOf("key 7", 2+i%62)))
+			worst = max(worst, f.states[foldKey].bytes())
+			f.finish()
+			if forget {
+				forgetAll()
+			}
+			f.begin()
+		}
+		if limit := 3*whole + 2*compactBytes; worst > limit {
+			t.Errorf("forget=%v: the log grew to %d bytes, want at most %d: its compact copy has %d", forget, worst, limit, whole)
+		}
+		if n := len(f.all); n != 100+3000 {
+			t.Errorf("%d rows, want %d", n, 100+3000)
+		}
+		f.fireDue(foldEnd + 30)
+		if left := f.left(); len(left) > 0 {
+			t.Error(left)
+		}
 	}
 }
 
-// TestHintsAreBounded: what a worker remembers of logs does not grow with the
+// TestHintsAreBounded: what a worker remembers of tails does not grow with the
 // number of windows.
 func TestHintsAreBounded(t *testing.T) {
-	f := newFold(t, 0)
+	f := newFold(t, foldDays, 0, Config{})
+	s := newFakeState()
 	for i := range maxGrown + 100 {
-		if err := f.fn.append(&f.state, fmt.Sprint(i), packBlock(blockOnTime)); err != nil {
+		if _, err := f.fn.store.append(s, fmt.Sprint(i), single(foldWindow), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(f.fn.grown); n > maxGrown {
+	if n := len(f.fn.store.grown); n > maxGrown {
 		t.Errorf("%d hints, want at most %d", n, maxGrown)
+	}
+}
+
+// TestMemoryIsBounded: the cells that a process remembers go, the oldest first, when
+// their logs come to more than they may, and each can be taken once.
+func TestMemoryIsBounded(t *testing.T) {
+	c := cells{most: 1000}
+	for v := range int64(1000) {
+		c.put(&held{version: v + 1, size: 100})
+		if c.size > c.most || len(c.found) > 10 || len(c.order) > 2*len(c.found)+16 {
+			t.Fatalf("%d cells of %d bytes in an order of %d", len(c.found), c.size, len(c.order))
+		}
+		if v%3 == 0 && c.take(v) == nil && v > 0 {
+			t.Fatalf("the cell before the last one, %d, is gone", v)
+		}
+	}
+	if c.take(5) != nil {
+		t.Error("the oldest cell is still there")
+	}
+	if h := c.take(1000); h == nil || h.version != 1000 || c.take(1000) != nil {
+		t.Errorf("%+v, want the cell 1000, once", h)
+	}
+	for v := range int64(1001) {
+		c.take(v)
+	}
+	if c.size != 0 || len(c.found) != 0 {
+		t.Errorf("%d bytes of %d cells are left", c.size, len(c.found))
+	}
+	c.put(&held{version: 7, size: 5000})
+	if c.take(7) != nil || c.size != 0 {
+		t.Error("a cell that is too large is remembered")
+	}
+}
+
+// TestMemoryGivesTheSameRows: a cell that is in memory shows what one shows that is
+// read from the log, and no log is read for it, even where a timer with nothing to
+// do has looked at it in between.
+func TestMemoryGivesTheSameRows(t *testing.T) {
+	run := func(forget bool) (rows []string, logReads int) {
+		forgetAll()
+		fn := windowfns.Sliding{Size: millis(40), Period: millis(10)}
+		f := newFold(t, fn, 50, Config{FinalRows: true})
+		l := layoutOf(fn)
+		next := func() {
+			f.finish()
+			if forget {
+				forgetAll()
+			}
+			f.begin()
+		}
+		for i := range int64(12) {
+			first, last := l.grid.Ends(i * 10)
+			s := l.spanOf(first)
+			f.message(s.key(0), packMessage(blk{blockOnTime, first, min(last, s.lastMs), []delta{deltaOf("k", int(i))}}))
+			f.fireDue(i*10 + 10)
+			f.message(s.key(0), packMessage(blk{blockCorrection, first, first, []delta{deltaOf("k", int(i+20))}}))
+			next()
+			f.fire(s.key(0), tagOf(i*10+10))
+			next()
+			f.fireDue(i*10 + 10)
+		}
+		f.fireDue(1 << 40)
+		if left := f.left(); len(left) > 0 {
+			t.Error(left)
+		}
+		for _, s := range f.states {
+			logReads += s.logReads
+		}
+		return f.all, logReads
+	}
+	kept, few := run(false)
+	read, many := run(true)
+	if fmt.Sprint(kept) != fmt.Sprint(read) || len(kept) < 30 {
+		t.Errorf("from memory %q, from the log %q", kept, read)
+	}
+	if few > 0 || many < 12 {
+		t.Errorf("the log is read %d times with a memory and %d times without, want none and some", few, many)
 	}
 }

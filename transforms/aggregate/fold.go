@@ -128,10 +128,22 @@ func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 		return err
 	}
 	if blind {
-		if err := f.store.append(sp, key, s, msg); err != nil {
+		h, err := f.store.append(sp, key, s, msg)
+		if err != nil {
 			return err
 		}
 		f.setTimer(tp, first)
+		if h == nil {
+			return nil
+		}
+		// There is nothing to show, unless something on time came for windows that
+		// have fired.
+		keep := h.keep
+		if err := f.settle(sp, tp, h, noWatermark, row, unshown); err != nil {
+			return err
+		}
+		h.keep = keep
+		f.store.grown[key] = growth{compact: h.size}
 		return nil
 	}
 	h, err := f.store.open(sp, key, s, noWatermark)
@@ -218,11 +230,7 @@ func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64
 	}
 	h.timers = append(h.timers[:0], f.ahead...)
 
-	// The log need not follow the watermark from timer to timer of a bundle, if
-	// nothing else is new: see store.load. Where a cell can be opened without a
-	// timer, it does.
-	leaping := h.version != 0 && len(h.tail) == 0 && h.drained && ms <= h.set && !h.empty() && f.LatenessMs == 0 && !f.Early
-	if leaping {
+	if f.leaps() && h.version != 0 && len(h.tail) == 0 && h.drained && ms <= h.set && !h.empty() {
 		return nil
 	}
 	h.set = noWatermark
@@ -231,6 +239,11 @@ func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64
 	}
 	return f.store.save(sp, h)
 }
+
+// leaps reports whether the log need not follow the watermark from timer to timer
+// of a bundle where nothing else is new: the next timer tells how far it has come,
+// see store.load. That is not so where a cell can be opened without a timer.
+func (f *foldFn) leaps() bool { return f.LatenessMs == 0 && !f.Early }
 
 func (f *foldFn) setTimer(tp timers.Provider, atMs int64) {
 	f.Timer.Set(tp, time.UnixMilli(atMs), timers.WithTag(strconv.FormatInt(atMs, 36)), timers.WithOutputTimestamp(time.UnixMilli(atMs-1)))

@@ -2,8 +2,10 @@ package aggregate
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -51,7 +53,7 @@ func (tally64) Merge(dst, src []byte) ([]byte, error) {
 }
 
 func (tally64) Check(total []byte) error {
-	if total[0]%2 == 1 {
+	if len(total) == 0 || total[0]%2 == 1 {
 		return errOdd
 	}
 	return nil
@@ -77,106 +79,204 @@ func numbers(total []byte) string {
 
 // delta is what one key gets in a block.
 type delta struct {
-	key string
-	acc []byte
+	key      string
+	elements int64
+	acc      []byte
 }
 
-func packBlock(kind byte, deltas ...delta) []byte {
-	b := appendBlockHeader(nil, kind, len(deltas))
-	for _, d := range deltas {
-		b = appendDelta(b, d.key, d.acc)
+func deltaOf(key string, n ...int) delta { return delta{key, int64(max(len(n), 1)), totalOf(n...)} }
+
+// blk is a block for the windows that end from first to last.
+type blk struct {
+	kind        byte
+	first, last int64
+	deltas      []delta
+}
+
+func (b blk) header() header {
+	h := header{kind: b.kind, firstMs: b.first, lastMs: b.last, id: 1} // one id: a row is asked for whatever was not shown
+	for _, d := range b.deltas {
+		h.elements += d.elements
 	}
-	return b
+	return h
+}
+
+func (b blk) entries() (entries []byte) {
+	for _, d := range b.deltas {
+		entries = appendEntry(entries, d.key, d.elements, d.acc)
+	}
+	return entries
+}
+
+func packMessage(blocks ...blk) (msg []byte) {
+	for _, b := range blocks {
+		msg = appendBlock(msg, b.header(), b.entries())
+	}
+	return msg
+}
+
+// lines are rows as text, and the rows themselves, to see that nobody changes
+// them later.
+type lines struct {
+	all  []string
+	keep []kept
+}
+
+type kept struct{ got, want []byte }
+
+func (l *lines) row(r *Row) error {
+	for _, b := range [][]byte{r.Total, r.Previous} {
+		l.keep = append(l.keep, kept{b, bytes.Clone(b)})
+	}
+	l.all = append(l.all, shown(r.Pane, r.Key, r.EndMs, r.Revision, r.Total, r.Previous))
+	return nil
+}
+
+func (l *lines) unshown(u *Unshown) {
+	l.keep = append(l.keep, kept{u.Total, bytes.Clone(u.Total)})
+	l.all = append(l.all, refusal(u.Pane, u.Key, u.EndMs, u.Total))
+}
+
+func (l *lines) unchanged(t interface{ Fatalf(string, ...any) }) {
+	for _, k := range l.keep {
+		if !bytes.Equal(k.got, k.want) {
+			t.Fatalf("a total was (%s) when it was shown, and is (%s)", numbers(k.want), numbers(k.got))
+		}
+	}
 }
 
 // shown is a row or a refusal as one line.
-func shown(pane Pane, key string, revision int64, total, previous []byte) string {
+func shown(pane Pane, key string, endMs, revision int64, total, previous []byte) string {
 	was := "-"
-	if previous != nil {
+	if len(previous) > 0 {
 		was = "(" + numbers(previous) + ")"
 	}
-	return fmt.Sprintf("%s %s #%d (%s) was %s", key, pane, revision, numbers(total), was)
+	return fmt.Sprintf("%s@%d %s #%d (%s) was %s", key, endMs, pane, revision, numbers(total), was)
 }
 
-func refusal(pane Pane, key string, total []byte) string {
-	return fmt.Sprintf("%s %s refused (%s)", key, pane, numbers(total))
+func refusal(pane Pane, key string, endMs int64, total []byte) string {
+	return fmt.Sprintf("%s@%d %s refused (%s)", key, endMs, pane, numbers(total))
 }
 
-// model is a cell as it is meant, without a log.
+// model is cells as they are meant: each key and window by itself, with nothing
+// shared, nothing put together and no log.
 type model struct {
-	fired bool
-	keys  map[string]*modelEntry
-	lines []string
+	lines
+	rules
+	watermark int64
+	windows   map[modelKey]*modelWindow
 }
 
-type modelEntry struct {
-	acc, pending, last []byte
-	rows               int64
-	news               bool
+type modelKey struct {
+	end int64
+	key string
 }
 
-func (m *model) add(kind byte, deltas ...delta) {
-	if m.keys == nil {
-		m.keys = map[string]*modelEntry{}
+type modelWindow struct {
+	onTime, waiting []byte
+	total           []byte // with corrections
+	shown           []byte
+	rows, unshown   int64
+	fired, news     bool
+}
+
+func newModel(ru rules) *model {
+	return &model{rules: ru, watermark: noWatermark, windows: map[modelKey]*modelWindow{}}
+}
+
+func plus(a, b []byte) []byte {
+	if a == nil {
+		return bytes.Clone(b)
 	}
-	for _, d := range deltas {
-		e := m.keys[d.key]
-		if e == nil {
-			e = &modelEntry{}
-			m.keys[d.key] = e
-		}
-		plus := func(a []byte) []byte {
-			if a == nil {
-				return bytes.Clone(d.acc)
-			}
-			sum, _ := tally64{}.Merge(bytes.Clone(a), d.acc)
-			return sum
-		}
-		if kind == blockOnTime {
-			e.acc, e.news = plus(e.acc), true
-		} else {
-			e.pending = plus(e.pending)
-		}
-	}
+	sum, _ := tally64{}.Merge(bytes.Clone(a), b)
+	return sum
 }
 
-func (m *model) fire() {
-	for _, key := range slices.Sorted(mapsKeys(m.keys)) {
-		e := m.keys[key]
-		show := func(pane Pane) {
-			if (tally64{}).Check(e.acc) != nil {
-				m.lines = append(m.lines, refusal(pane, key, e.acc))
-				return
+func (m *model) take(b blk, stepMs int64) {
+	for end := b.first; end <= b.last; end += stepMs {
+		for _, d := range b.deltas {
+			k := modelKey{end, d.key}
+			w := m.windows[k]
+			if w == nil {
+				if b.kind == blockShow {
+					continue
+				}
+				w = &modelWindow{}
+				m.windows[k] = w
 			}
-			m.lines = append(m.lines, shown(pane, key, e.rows, e.acc, e.last))
-			e.last = bytes.Clone(e.acc)
-			e.rows++
-		}
-		switch {
-		case !m.fired && e.acc != nil:
-			show(OnTime)
-		case m.fired && e.news:
-			show(Late)
-		}
-		e.news = false
-		if e.pending != nil {
-			if e.acc == nil {
-				e.acc = make([]byte, 64)
-			}
-			e.acc, _ = tally64{}.Merge(e.acc, e.pending)
-			e.pending = nil
-			show(Late)
-		}
-	}
-	m.fired = true
-}
-
-func mapsKeys(m map[string]*modelEntry) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
+			late := end <= m.watermark
+			switch {
+			case b.kind == blockShow:
+				w.news = w.news || !late && w.unshown > 0
+			case late:
+				if w.total == nil {
+					w.total = bytes.Clone(w.onTime)
+				}
+				w.total, w.news = plus(w.total, d.acc), true
+			case b.kind == blockCorrection:
+				w.waiting = plus(w.waiting, d.acc)
+			default:
+				w.onTime = plus(w.onTime, d.acc)
+				if m.early {
+					w.unshown += d.elements
+					w.news = w.news || m.earlyCount > 0 && w.unshown >= m.earlyCount
+				}
 			}
 		}
 	}
+}
+
+func (m *model) settle(ms int64) {
+	m.watermark = max(m.watermark, ms)
+	byWindow := slices.SortedFunc(maps.Keys(m.windows), func(a, b modelKey) int {
+		return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.key, b.key))
+	})
+	byKey := slices.SortedFunc(maps.Keys(m.windows), func(a, b modelKey) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.end, b.end))
+	})
+	for _, k := range byWindow {
+		w := m.windows[k]
+		if w.fired || k.end > m.watermark {
+			continue
+		}
+		if !w.news || w.total == nil { // it was not there before
+			if w.onTime != nil {
+				m.show(k, w, OnTime, w.onTime)
+			}
+			if w.waiting != nil {
+				w.total = plus(w.onTime, w.waiting)
+				m.show(k, w, Late, w.total)
+			}
+		}
+		w.fired = true
+	}
+	for _, k := range byKey {
+		switch w := m.windows[k]; {
+		case !w.news:
+		case w.fired:
+			m.show(k, w, Late, w.total)
+		default:
+			m.show(k, w, Early, w.onTime)
+		}
+	}
+	for _, k := range byWindow {
+		if m.watermark < k.end+m.latenessMs {
+			continue
+		}
+		if w := m.windows[k]; m.final && w.rows > 0 {
+			_ = m.row(&Row{Pane: Final, Key: k.key, EndMs: k.end, Revision: w.rows, Total: w.shown, Previous: w.shown})
+		}
+		delete(m.windows, k)
+	}
+}
+
+func (m *model) show(k modelKey, w *modelWindow, pane Pane, total []byte) {
+	w.unshown, w.news = 0, false
+	if m.agg.Check(total) != nil {
+		m.unshown(&Unshown{Pane: pane, Key: k.key, EndMs: k.end, Total: total})
+		return
+	}
+	_ = m.row(&Row{Pane: pane, Key: k.key, EndMs: k.end, Revision: w.rows, Total: total, Previous: w.shown})
+	w.rows++
+	w.shown = bytes.Clone(total)
 }

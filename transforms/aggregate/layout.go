@@ -157,11 +157,14 @@ func (l layout) parse(key string) (span, error) {
 	from, last, _ := strings.Cut(ends, "|")
 	a, err1 := strconv.ParseInt(from, 36, 64)
 	b, err2 := strconv.ParseInt(last, 36, 64)
-	if err1 != nil || err2 != nil {
+	s := single(windowfns.Window{StartMs: a, EndMs: b})
+	ok := a < b
+	if l.grid != nil {
+		s = l.spanOf(b)
+		ok = s.firstMs == a && s.lastMs == b
+	}
+	if err1 != nil || err2 != nil || !ok {
 		return span{}, fmt.Errorf("aggregate: malformed cell key")
 	}
-	if l.grid == nil {
-		return single(windowfns.Window{StartMs: a, EndMs: b}), nil
-	}
-	return span{firstMs: a, lastMs: b, stepMs: l.stepMs, grid: l.grid}, nil
+	return s, nil
 }

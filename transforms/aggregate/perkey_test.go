@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/google/go-cmp/cmp"
 
 	"tidemark/testing/streamtest"
 	"tidemark/transforms/aggregate"
@@ -238,5 +240,100 @@ func TestCountsWithoutGroups(t *testing.T) {
 	want := map[string]int64{`assigned [0,10) ""`: 3, `added [0,10) ""`: 2, `late [0,10) ""`: 1}
 	if diff := streamtest.Diff([]map[string]int64{want}, []map[string]int64{got}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestManyWindowsUnmarked plays elements of dozens of windows, unmarked, so that
+// they meet the gate as runs. Counts of what was assigned, added, corrected and late
+// are those of the plain rule in every window, late records name the windows that
+// were missed, and the last row of each window has all that was added.
+func TestManyWindowsUnmarked(t *testing.T) {
+	const ms = time.Millisecond
+	for i, fn := range []windowfns.Fn{
+		windowfns.Sliding{Size: 2 * time.Hour, Period: time.Minute},
+		windowfns.Sliding{Size: 125 * ms, Period: 6 * ms, Offset: -1 * ms},
+		windowfns.Cumulative{Size: 60 * ms, Step: 3 * ms},
+	} {
+		for _, lateness := range []time.Duration{0, 25 * ms, 20 * time.Minute} {
+			t.Run(fmt.Sprintf("%v/lateness=%v", fn, lateness), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(uint64(i), uint64(lateness)))
+				w := fn.AppendWindows(nil, 0)[0]
+				size := w.EndMs - w.StartMs
+				var tl streamtest.Timeline
+				wm := []int64{-9_000_000_000, -1, 1_800_000_000_000}[i]
+				tl.Watermark(wm)
+				counts, longestIn := map[string]int64{}, map[int64]int{}
+				var late []gate.Missed
+				for n := range 14 {
+					at := wm + rng.Int64N(3*size) - 2*size
+					text := strings.Repeat("x", 1+rng.IntN(20))
+					tl.At(at, word{"en", text})
+					var missed []windowfns.Window
+					all := fn.AppendWindows(nil, at)
+					for _, w := range all {
+						counts[fmt.Sprint("assigned ", w.EndMs)]++
+						if wm >= w.EndMs+lateness.Milliseconds() {
+							missed = append(missed, w)
+							counts[fmt.Sprint("late ", w.EndMs)]++
+							continue
+						}
+						counts[fmt.Sprint("added ", w.EndMs)]++
+						longestIn[w.EndMs] = max(longestIn[w.EndMs], len(text))
+						if wm >= w.EndMs {
+							counts[fmt.Sprint("corrected ", w.EndMs)]++
+						}
+					}
+					if len(missed) > 0 {
+						late = append(late, gate.Missed{TimeMs: at, Windows: missed, All: len(missed) == len(all)})
+					}
+					if n%3 == 2 {
+						wm += rng.Int64N(size)
+						tl.Watermark(wm)
+					}
+				}
+				var rows, counted, lates *streamtest.Captured
+				streamtest.Run(t, func(s beam.Scope) {
+					cfg := aggregate.Config{Windows: fn, AllowedLateness: lateness, Shards: 2}
+					r, _, c, l := aggregate.PerKeyWithCounts(s, cfg, longest{Limit: 100}, tl.Create(s))
+					rows, counted, lates = streamtest.Capture(s, r), streamtest.Capture(s, c), streamtest.Capture(s, l)
+				})
+				gotCounts := map[string]int64{}
+				for _, c := range streamtest.Values[aggregate.Count](counted) {
+					gotCounts[fmt.Sprint(c.Kind, " ", c.EndMs)] += c.Elements
+				}
+				if diff := cmp.Diff(counts, gotCounts); diff != "" {
+					t.Errorf("counts: mismatch (-want +got):\n%s", diff)
+				}
+				var gotLate []gate.Missed
+				for _, l := range streamtest.Values[streamtest.KV[gate.Missed, word]](lates) {
+					gotLate = append(gotLate, l.Key)
+				}
+				if diff := streamtest.Diff(late, gotLate); diff != "" {
+					t.Errorf("late: %s", diff)
+				}
+				last, onTime := map[int64]int{}, map[int64]int{}
+				revision := map[int64]int64{}
+				for _, r := range streamtest.Values[aggregate.Row](rows) {
+					if r.Revision >= revision[r.EndMs] {
+						last[r.EndMs], revision[r.EndMs] = int(binary.BigEndian.Uint64(r.Total)), r.Revision
+					}
+					if r.Pane == aggregate.OnTime {
+						onTime[r.EndMs]++
+					}
+				}
+				if diff := cmp.Diff(longestIn, last); diff != "" {
+					t.Errorf("last rows: mismatch (-want +got):\n%s", diff)
+				}
+				for end := range longestIn {
+					want := 0
+					if counts[fmt.Sprint("added ", end)] > counts[fmt.Sprint("corrected ", end)] {
+						want = 1
+					}
+					if onTime[end] != want {
+						t.Errorf("%d ON_TIME rows of the window that ends at %d, want %d", onTime[end], end, want)
+					}
+				}
+			})
+		}
 	}
 }

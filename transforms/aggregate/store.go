@@ -31,6 +31,7 @@ type held struct {
 	drained bool     // there is no tail in the state
 	log     bool     // there is a log
 	version int64    // of the log; 0 before this bundle has written it
+	found   int64    // the version that this bundle has found; 0 once it has written
 	size    int      // of the log, in bytes
 	compact int      // of its compacted part
 	keep    bool     // it may be asked for again soon
@@ -57,6 +58,9 @@ func (s *store) begin() { s.bundle = map[string]*held{} }
 // end remembers the cells of a bundle that may be asked for again soon.
 func (s *store) end() {
 	for _, h := range s.bundle {
+		if h.version == 0 {
+			h.version = h.found // only looked at, by a timer with nothing to do
+		}
 		if h.keep && h.log && h.version != 0 {
 			memory.put(h)
 		}
@@ -64,9 +68,9 @@ func (s *store) end() {
 	s.bundle = nil
 }
 
-// append adds a message that is not read for it, and compacts the log from time
-// to time.
-func (s *store) append(sp state.Provider, key string, sn span, msg []byte) error {
+// append adds a message that is not read for it. From time to time the message and
+// the tail are taken instead, and the cell, which has to be saved, is returned.
+func (s *store) append(sp state.Provider, key string, sn span, msg []byte) (*held, error) {
 	g := s.grown[key]
 	g.appended += len(msg)
 	if g.appended < max(compactBytes, g.compact) {
@@ -77,20 +81,18 @@ func (s *store) append(sp state.Provider, key string, sn span, msg []byte) error
 		if h := s.bundle[key]; h != nil {
 			h.drained = false
 		}
-		return s.f.Tail.Add(sp, msg)
+		return nil, s.f.Tail.Add(sp, msg)
 	}
 	h, err := s.open(sp, key, sn, noWatermark)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := h.take(bytes.Clone(msg), true); err != nil {
-		return err
+	if h.found == 0 && h.log && h.reached() != noWatermark && s.f.leaps() {
+		// How far the watermark has come only a timer can tell.
+		delete(s.bundle, key)
+		return nil, s.f.Tail.Add(sp, msg)
 	}
-	if err := s.save(sp, h); err != nil {
-		return err
-	}
-	s.grown[key] = growth{compact: h.size}
-	return nil
+	return h, h.take(bytes.Clone(msg), true)
 }
 
 // open returns the cell of a key, with its tail taken, for a timer that says that
@@ -130,7 +132,7 @@ func (s *store) load(sp state.Provider, sn span, atMs int64) (*held, error) {
 	}
 	if ok {
 		if h := memory.take(version); h != nil {
-			h.version = 0
+			h.version, h.found = 0, version
 			return h, nil
 		}
 	}
@@ -145,9 +147,11 @@ func (s *store) load(sp state.Provider, sn span, atMs int64) (*held, error) {
 	for _, b := range log {
 		h.size += len(b)
 	}
-	h.compact = h.size
+	if len(log) > 0 {
+		h.compact = len(log[0]) // see save
+	}
 	set, err := replay(h.cell, log)
-	if err != nil || atMs == noWatermark {
+	if err != nil || atMs == noWatermark || !s.f.leaps() {
 		return h, err
 	}
 	// Where the log does not say how far the watermark has come, the timers do:
@@ -167,6 +171,7 @@ func (h *held) take(msg []byte, logged bool) error {
 
 // save writes what is new about a cell.
 func (s *store) save(sp state.Provider, h *held) error {
+	h.found = 0
 	tailed := !h.drained
 	h.drained = true
 	if h.empty() {
@@ -199,6 +204,7 @@ func (s *store) save(sp state.Provider, h *held) error {
 				return err
 			}
 		}
+		// The first element of the bag, as a whole.
 		b = appendRecord(compact(h.cell), logTimers, appendVarints(nil, h.set))
 		h.size, h.compact = len(b), len(b)
 	}

@@ -24,14 +24,20 @@ func TestDoFnsTravel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	days, err := portable.Of(windowfns.Calendar{Unit: windowfns.Day})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unset := &packFn{packer{Agg: agg}}
 	packer := packer{Agg: agg, Counted: true, Intake: intake.Reader{
-		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true},
+		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true, Probe: true, Windows: windows},
 	}}
 	for _, fn := range []interface{ Setup() error }{
 		&packFn{packer: packer}, &packMarkedFn{packer: packer}, &packPlacedFn{packer: packer},
-		&foldInFn{Agg: agg, Kind: blockCorrection, DelayMs: 7, Counted: true},
-		newFoldFn(agg, 9, true),
-		&lateCountFn{Agg: agg},
+		&foldInFn{Agg: agg, Windows: windows, Kind: blockCorrection, DelayMs: 7},
+		newFoldFn(agg, intake.Plan{Windows: windows, Routing: routing.Config{LatenessMs: 9}}, Config{EarlyCount: 3, FinalRows: true}, true),
+		newFoldFn(agg, intake.Plan{Windows: days}, Config{EarlyDelay: 5e6}, false),
+		&lateCountFn{Agg: agg, Windows: windows},
 	} {
 		doc, err := json.Marshal(fn)
 		if err != nil {
@@ -48,7 +54,11 @@ func TestDoFnsTravel(t *testing.T) {
 			t.Errorf("%T: %v", back, err)
 		}
 	}
-	if err := (&foldFn{}).Setup(); err == nil {
-		t.Error("a fold without an aggregator is set up")
+	for _, fn := range []interface{ Setup() error }{
+		&foldFn{}, &foldFn{Agg: agg}, &foldInFn{}, &foldInFn{Agg: agg}, &lateCountFn{}, &lateCountFn{Agg: agg}, &packFn{}, unset,
+	} {
+		if err := fn.Setup(); err == nil {
+			t.Errorf("%T is set up without its aggregator or its windows: %+v", fn, fn)
+		}
 	}
 }

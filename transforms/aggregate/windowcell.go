@@ -3,6 +3,7 @@ package aggregate
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -85,7 +86,12 @@ func (c *windowCell) of(key []byte) *keyed {
 
 // take implements [cell].
 func (c *windowCell) take(h header, entries []byte, again bool) error {
-	if h.firstMs < c.firstMs || h.lastMs > c.lastMs || (h.firstMs-c.firstMs)%c.stepMs != 0 {
+	switch h.kind {
+	case blockOnTime, blockCorrection, blockShow:
+	default:
+		return fmt.Errorf("aggregate: block of unknown kind %q", h.kind)
+	}
+	if h.firstMs < c.firstMs || h.lastMs > c.lastMs || (h.firstMs-c.firstMs)%c.stepMs != 0 || (h.lastMs-c.firstMs)%c.stepMs != 0 {
 		return fmt.Errorf("aggregate: block for the windows %d to %d in the cell %d to %d", h.firstMs, h.lastMs, c.firstMs, c.lastMs)
 	}
 	first, last := int32(c.past(h.firstMs))-1, int32(c.past(h.lastMs))-1
@@ -110,21 +116,17 @@ func (c *windowCell) take(h header, entries []byte, again bool) error {
 		if p.first > p.last {
 			return nil
 		}
-		switch h.kind {
-		case blockOnTime:
-			if err := c.add(k, p); err != nil {
-				return err
-			}
-			if c.early {
-				c.countEarly(k, p, h.id)
-			}
-			return nil
-		case blockCorrection:
+		if h.kind == blockCorrection {
 			k.waiting = append(k.waiting, p)
 			return nil
-		default:
-			return fmt.Errorf("aggregate: block of unknown kind %q", h.kind)
 		}
+		if err := c.add(k, p); err != nil {
+			return err
+		}
+		if c.early {
+			c.countEarly(k, p, h.id)
+		}
+		return nil
 	})
 }
 
@@ -243,7 +245,9 @@ func (c *windowCell) correct(k *keyed, i int32, acc []byte) error {
 			return err
 		}
 	}
-	if r.total, err = c.merge(r.total, acc); err != nil {
+	if r.total == nil {
+		r.total = slices.Clone(acc) // acc can be in a part too, which grows
+	} else if r.total, err = c.merge(r.total, acc); err != nil {
 		return err
 	}
 	r.news = true
@@ -610,8 +614,12 @@ func appendRecordOf(dst []byte, key string, r *record) []byte {
 	return dst
 }
 
+// readWindow reads a number of windows. More than there can be in a cell are none
+// that [windowCell.inside] lets through.
+func readWindow(r *routing.Reader) int32 { return int32(min(r.Uvarint(), math.MaxInt32)) }
+
 func readRecord(r *routing.Reader) record {
-	rec := record{window: int32(r.Uvarint())}
+	rec := record{window: readWindow(r)}
 	flags := r.Byte()
 	if flags&stateRows != 0 {
 		rec.ever, rec.rows = true, int64(r.Uvarint())
@@ -682,8 +690,8 @@ func (c *windowCell) restoreBlocks(r *routing.Reader) error {
 		k := c.of(r.Prefixed())
 		for _, parts := range []*[]part{&k.parts, &k.loose, &k.waiting} {
 			for range r.Uvarint() {
-				p := part{first: int32(r.Uvarint())}
-				p.last = p.first + int32(r.Uvarint())
+				p := part{first: readWindow(r)}
+				p.last = p.first + readWindow(r)
 				p.elements = int64(r.Uvarint())
 				p.acc = r.Prefixed()
 				if r.Err() != nil {

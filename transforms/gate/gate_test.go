@@ -169,6 +169,54 @@ func TestRule(t *testing.T) {
 	}
 }
 
+// TestManyWindows plays elements of so many windows that they ask for the first
+// one only, to begin with: windows of sizes that are a multiple of the period and
+// that are not, cumulative ones, where one element has one window and another has
+// many, and those of the input, after 1970, around it and before.
+func TestManyWindows(t *testing.T) {
+	for i, fn := range []windowfns.Fn{
+		windowfns.Sliding{Size: 2 * time.Hour, Period: time.Minute},
+		windowfns.Sliding{Size: 200 * ms, Period: 7 * ms, Offset: 3 * ms},
+		windowfns.Sliding{Size: 17 * ms, Period: 1 * ms},
+		windowfns.Cumulative{Size: 40 * ms, Step: 2 * ms},
+	} {
+		for _, lateness := range []time.Duration{0, 25 * ms, 30 * time.Minute} {
+			t.Run(fmt.Sprintf("%v/lateness=%v", fn, lateness), func(t *testing.T) {
+				cfg := gate.Config{Windows: fn, AllowedLateness: lateness, Shards: 1 + i}
+				var s script
+				s.random(uint64(100*i)+uint64(lateness), cfg, 12)
+				s.check(t, cfg, s.tl.Create)
+			})
+		}
+	}
+	t.Run("of the input", func(t *testing.T) {
+		fn, lateness := windowfns.Sliding{Size: 50 * ms, Period: 2 * ms}, 25*ms
+		var s script
+		s.random(7, gate.Config{Windows: fn, AllowedLateness: lateness}, 20)
+		s.check(t, gate.Config{}, func(sc beam.Scope) beam.PCollection {
+			return beam.WindowInto(sc, window.NewSlidingWindows(fn.Period, fn.Size), s.tl.Create(sc), beam.AllowedLateness(lateness))
+		})
+	})
+}
+
+// TestOneRecordOfManyWindows: an element that is late for 47 of its 120 windows, of
+// which 30 more are past their end, has one late record with those 47.
+func TestOneRecordOfManyWindows(t *testing.T) {
+	cfg := gate.Config{Windows: windowfns.Sliding{Size: 2 * time.Hour, Period: time.Minute}, AllowedLateness: 30 * time.Minute}
+	for _, tMs := range []int64{1_800_000_000_000 - 1, 1, -1, -2_000_000_000_001} {
+		end := cfg.Windows.AppendWindows(nil, tMs)[0].EndMs
+		wm := end + (46+30)*60_000
+		var s script
+		e := event{ID: 1, Note: "late for some"}
+		s.tl.Watermark(wm).At(tMs, e)
+		s.judge(cfg, tMs, wm, e)
+		if len(s.missed) != 1 || len(s.missed[0].Key.Windows) != 47 || s.missed[0].Key.All || len(s.passed) != 120-47 {
+			t.Fatalf("the rule says %d records and %d windows in time", len(s.missed), len(s.passed))
+		}
+		s.check(t, cfg, s.tl.Create)
+	}
+}
+
 // TestInputWindows takes windows and lateness from the input's own WindowInto.
 func TestInputWindows(t *testing.T) {
 	for _, c := range []struct {

@@ -20,12 +20,17 @@ func TestDoFnsTravel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	grid, err := portable.Of(windowfns.Sliding{Size: 3e9, Period: 1e9})
+	if err != nil {
+		t.Fatal(err)
+	}
 	packer := packer{Intake: intake.Reader{
 		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true},
 	}}
 	for _, fn := range []any{
 		&packFn{packer: packer}, &packMarkedFn{packer: packer}, &packPlacedFn{packer: packer},
 		&unpackFn{Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Late: true},
+		&unpackFn{Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Windows: grid},
 	} {
 		doc, err := json.Marshal(fn)
 		if err != nil {
