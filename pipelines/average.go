@@ -47,7 +47,7 @@ func (a Average) Build(s beam.Scope) error {
 	}
 	if o := a.Rows; o.ID != "" {
 		s := s.Scope("rows")
-		sink.Write(s, o.ID, rows.AverageLines(s, o.Format, averages))
+		sink.Write(s, o.ID, rows.AverageLines(s, o.Format, a.Config.AllowedLateness, averages))
 	}
 	a.writeLate(s, late)
 	if o := a.Bad; o.ID != "" {

@@ -48,7 +48,7 @@ func (g GMV) Build(s beam.Scope) error {
 	currency := g.Fields.Currency != ""
 	if o := g.Rows; o.ID != "" {
 		s := s.Scope("rows")
-		sink.Write(s, o.ID, rows.GMVLines(s, o.Format, currency, totals))
+		sink.Write(s, o.ID, rows.GMVLines(s, o.Format, currency, g.Config.AllowedLateness, totals))
 	}
 	g.writeLate(s, late)
 	if o := g.Bad; o.ID != "" {

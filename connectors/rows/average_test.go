@@ -155,7 +155,7 @@ func TestOrderAverage(t *testing.T) {
 // TestAverageLines packs a bundle of rows, without those of windows that were
 // open when the run was asked to end.
 func TestAverageLines(t *testing.T) {
-	fn := &averageLinesFn{Format: CSV}
+	fn := &averageLinesFn{Format: CSV, rowLiner: rowLiner{LatenessMs: 5}}
 	var lines, orders []string
 	emit := func(_ beam.EventTime, batch []byte) {
 		err := sink.Batch(batch).Each(func(order, line []byte) error {
@@ -175,6 +175,11 @@ func TestAverageLines(t *testing.T) {
 	fn.StartBundle(emit)
 	var want, wantOrders []string
 	for _, c := range averages {
+		// A FINAL row is due when what is allowed has passed too.
+		final := c.row
+		final.Pane = "FINAL"
+		final.EndMs = 2 - fn.LatenessMs
+		fn.ProcessElement(0, final, emit)
 		fn.ProcessElement(0, c.row, emit)
 		if c.row.EndMs <= 1 {
 			want, wantOrders = append(want, c.csv), append(wantOrders, string(OrderAverage(nil, &c.row)))

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"math"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
@@ -10,6 +11,7 @@ import (
 	"tidemark/connectors/files"
 	"tidemark/connectors/sink"
 	"tidemark/internal/halt"
+	"tidemark/transforms/aggregate"
 	"tidemark/transforms/average"
 	"tidemark/transforms/gate"
 	"tidemark/transforms/gmv"
@@ -27,17 +29,17 @@ func init() {
 	register.Emitter2[beam.EventTime, []byte]()
 }
 
-// GMVLines packs PCollection<gmv.Row> into lines for package sink. Rows of
-// windows that were open when the run was asked to end are left out, unless it
-// drains.
-func GMVLines(s beam.Scope, f Format, withCurrency bool, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &gmvLinesFn{Format: f, Currency: withCurrency}, col)
+// GMVLines packs PCollection<gmv.Row> into lines for package sink. Rows that were
+// not due when the run was asked to end are left out, unless it drains: those of
+// windows that were open, and FINAL rows of windows that lateness had not closed.
+func GMVLines(s beam.Scope, f Format, withCurrency bool, lateness time.Duration, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &gmvLinesFn{Format: f, Currency: withCurrency, rowLiner: rowLiner{LatenessMs: lateness.Milliseconds()}}, col)
 }
 
 // AverageLines packs PCollection<average.Row> into lines for package sink, as
 // [GMVLines] does. There is no pipe format; Pipe is JSON.
-func AverageLines(s beam.Scope, f Format, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &averageLinesFn{Format: f}, col)
+func AverageLines(s beam.Scope, f Format, lateness time.Duration, col beam.PCollection) beam.PCollection {
+	return beam.ParDo(s, &averageLinesFn{Format: f, rowLiner: rowLiner{LatenessMs: lateness.Milliseconds()}}, col)
 }
 
 // OverflowLines packs PCollection<gmv.Overflow> into lines for package sink.
@@ -96,12 +98,21 @@ func (l *liner) flush(emit emitLines) {
 
 // rowLiner packs the lines of rows.
 type rowLiner struct {
+	LatenessMs int64
 	liner
 
 	halt *halt.Switch
 }
 
 func (l *rowLiner) Setup() { l.halt = halt.Current() }
+
+// shows reports whether a row was due when the run was asked to end.
+func (l *rowLiner) shows(pane string, endMs int64) bool {
+	if pane == string(aggregate.Final) {
+		endMs += l.LatenessMs
+	}
+	return l.halt.Shows(endMs)
+}
 
 type gmvLinesFn struct {
 	Format   Format
@@ -110,7 +121,7 @@ type gmvLinesFn struct {
 }
 
 func (f *gmvLinesFn) ProcessElement(et beam.EventTime, r gmv.Row, emit emitLines) {
-	if !f.halt.Shows(r.EndMs) {
+	if !f.shows(r.Pane, r.EndMs) {
 		return
 	}
 	f.order, f.text = OrderGMV(f.order[:0], &r), appendGMV(f.text[:0], f.Format, &r, f.Currency)
@@ -123,7 +134,7 @@ type averageLinesFn struct {
 }
 
 func (f *averageLinesFn) ProcessElement(et beam.EventTime, r average.Row, emit emitLines) {
-	if !f.halt.Shows(r.EndMs) {
+	if !f.shows(r.Pane, r.EndMs) {
 		return
 	}
 	f.order, f.text = OrderAverage(f.order[:0], &r), appendAverage(f.text[:0], f.Format, &r)

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"tidemark/internal/intake"
@@ -110,14 +111,41 @@ func TestMalformedTotals(t *testing.T) {
 		if _, err := agg.Merge(slices.Clone(bad), good); err == nil {
 			t.Errorf("merge: no error for the target %x", bad)
 		}
+		if err := (&countFn{}).ProcessElement(0, aggregate.Count{Total: bad}, nil); err == nil {
+			t.Errorf("count: no error for %x", bad)
+		}
+		if len(bad) == 0 {
+			continue // a row that withdraws its window
+		}
 		if _, err := agg.Render(&aggregate.Row{Total: bad}); err == nil {
 			t.Errorf("render: no error for %x", bad)
 		}
 		if _, err := agg.Render(&aggregate.Row{Total: good, Previous: bad, Revision: 1}); err == nil {
 			t.Errorf("render: no error for %x before", bad)
 		}
-		if err := (&countFn{}).ProcessElement(0, aggregate.Count{Total: bad}, nil); err == nil {
-			t.Errorf("count: no error for %x", bad)
+	}
+}
+
+// TestRenderWithdrawals: a row without a total withdraws its window, and so may the
+// row before it have.
+func TestRenderWithdrawals(t *testing.T) {
+	x, zero := 1.5, 0.0
+	for _, c := range []struct {
+		row  aggregate.Row
+		want Row
+	}{
+		{
+			aggregate.Row{Key: "k", Pane: aggregate.Late, Revision: 3, Previous: appendTotal(nil, x, 2)},
+			Row{Key: "k", Pane: "LATE", Revision: 3, PreviousAverage: &x, Sum: &zero, PreviousCount: new(int64(1))},
+		},
+		{
+			aggregate.Row{Key: "k", Pane: aggregate.Final, Revision: 4},
+			Row{Key: "k", Pane: "FINAL", Revision: 4, Sum: &zero, PreviousCount: new(int64(0))},
+		},
+	} {
+		got, err := (&aggregator{}).Render(&c.row)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%v, mismatch (-want +got):\n%s", err, diff)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"tidemark/internal/intake"
@@ -176,8 +177,31 @@ func TestAggregatorTravels(t *testing.T) {
 	}
 	got, err := agg.(aggregate.Renderer).Render(&aggregate.Row{Key: string(key[1:]), Total: acc[1:], Pane: aggregate.OnTime})
 	want := Row{Key: "refunds", Currency: "EUR", Pane: "ON_TIME", Minor: -250, Count: 1, MaxTimeMs: new(int64(17))}
-	if err != nil || got != want {
-		t.Errorf("Render: %+v, %v, want %+v", got, err, want)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("Render: %v, mismatch (-want +got):\n%s", err, diff)
+	}
+}
+
+// A row without a total withdraws its window, and so may the row before it have.
+func TestRenderWithdrawals(t *testing.T) {
+	key, acc := string(appendKey(nil, "k", "EUR")), totalOf(-7, 2).appendTo(nil)
+	for _, c := range []struct {
+		row  aggregate.Row
+		want Row
+	}{
+		{
+			aggregate.Row{Key: key, Pane: aggregate.Late, Revision: 3, Previous: acc},
+			Row{Key: "k", Currency: "EUR", Pane: "LATE", Revision: 3, PreviousMinor: new(int64(-7)), PreviousCount: new(int64(1))},
+		},
+		{
+			aggregate.Row{Key: key, Pane: aggregate.Final, Revision: 4},
+			Row{Key: "k", Currency: "EUR", Pane: "FINAL", Revision: 4, PreviousMinor: new(int64(0)), PreviousCount: new(int64(0))},
+		},
+	} {
+		got, err := (&aggregator{}).Render(&c.row)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%v, mismatch (-want +got):\n%s", err, diff)
+		}
 	}
 }
 
@@ -185,7 +209,7 @@ func TestAggregatorTravels(t *testing.T) {
 func TestRenderErrors(t *testing.T) {
 	key, acc := string(appendKey(nil, "k", "")), totalOf(1, 2).appendTo(nil)
 	agg := &aggregator{}
-	for _, r := range []aggregate.Row{{Key: key}, {Total: acc}, {Key: key, Total: acc, Revision: 1}} {
+	for _, r := range []aggregate.Row{{Key: key, Total: acc[1:]}, {Total: acc}, {Key: key, Total: acc, Revision: 1, Previous: acc[1:]}} {
 		if _, err := agg.Render(&r); err == nil {
 			t.Errorf("no error for %+v", r)
 		}
