@@ -101,7 +101,7 @@ type Renderer interface {
 // Pane is the kind of a row.
 type Pane string
 
-// The panes of a key and window. EARLY and FINAL rows are not emitted yet.
+// The panes of a key and window; see the package documentation.
 const (
 	Early  Pane = "EARLY"
 	OnTime Pane = "ON_TIME"
@@ -120,7 +120,8 @@ type Row struct {
 	Revision int64
 
 	// Total is the encoded accumulator of all elements so far; Previous that of
-	// the row before, empty on revision 0.
+	// the row before, empty on revision 0. A row that withdraws its window has
+	// an empty Total.
 	Total    []byte
 	Previous []byte
 }

@@ -108,10 +108,14 @@ func (m *messages) gather(delayMs int64) map[cellID]*message {
 			m.spare = append(m.spare, b)
 		}
 	}
+	m.reset()
+	return all
+}
+
+func (m *messages) reset() {
 	clear(m.blocks)
 	clear(m.last)
 	m.size = 0
-	return all
 }
 
 type cellID struct{ shard, startMs, lastMs int64 }

@@ -129,7 +129,7 @@ func (p *packer) Setup() (err error) {
 }
 
 func (p *packer) StartBundle(emitBlock, routing.Emit, emitCount) {
-	p.messages = p.layout.newMessages(p.Delayed)
+	p.messages.reset()
 	p.gated = routing.Packer{}
 	p.assigned, p.mark = 0, math.MaxInt64
 	if p.Counted {

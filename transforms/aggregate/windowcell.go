@@ -98,11 +98,13 @@ func (c *windowCell) take(h header, entries []byte, again bool) error {
 	c.first, c.last = min(c.first, first), max(c.last, last)
 	return eachEntry(entries, func(key []byte, elements int64, acc []byte) error {
 		p := part{first: first, last: last, elements: elements, acc: acc}
-		k := c.of(key)
 		if h.kind == blockShow {
-			c.askEarly(k, p, h.id)
+			if k := c.keys[string(key)]; k != nil {
+				c.askEarly(k, p, h.id)
+			}
 			return nil
 		}
+		k := c.of(key)
 		// What comes for windows that have fired corrects them, even if it should
 		// be on time: no runner should let that, and it is not lost if one does.
 		for ; p.first < c.fired && p.first <= p.last; p.first++ {
