@@ -63,7 +63,7 @@ func (r result) lastLine() string {
 }
 
 // counts is the form of the summary.
-var counts = regexp.MustCompile(`^read=\d+ bad=\d+ assigned=\d+ added=\d+ late=\d+$`)
+var counts = regexp.MustCompile(`^read=\d+ bad=\d+ assigned=\d+ added=\d+ late=\d+( overflowed=\d+)?$`)
 
 // newCommand prepares a run in the folder dir.
 func newCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
