@@ -193,13 +193,18 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 
 	// Third, all that is in time is folded into one cell a shard and window.
 	sc := s.Scope("fold")
-	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: cfg.EarlyDelay > 0}, routed.OnTime)}
-	if cfg.EarlyDelay > 0 {
-		blocks = append(blocks, early(s.Scope("early"), plan.Windows, cfg.EarlyDelay, beam.Flatten(s.Scope("early"), blocks...)))
+	delayed := cfg.EarlyDelay > 0
+	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: delayed}, routed.OnTime)}
+	noticed := blocks
+	if delay := plan.Routing.LatenessMs; delay > 0 {
+		corrections := beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, Delayed: delayed && plan.Merging, DelayMs: delay}, routed.Corrections)
+		blocks = append(blocks, corrections)
+		if plan.Merging {
+			noticed = blocks // a session that has not ended can grow by a correction
+		}
 	}
-	if plan.Routing.LatenessMs > 0 {
-		delay := plan.Routing.LatenessMs
-		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))
+	if delayed {
+		blocks = append(blocks, early(s.Scope("early"), plan, cfg.EarlyDelay, beam.Flatten(s.Scope("early"), noticed...)))
 	}
 	rows, unshown, added := beam.ParDo3(sc, newFoldFn(shipped, plan, cfg, counted), beam.Flatten(sc, blocks...),
 		beam.TypeDefinition{Var: beam.YType, T: rowT})
