@@ -201,9 +201,6 @@ func (f *foldFn) scan(ctx context.Context, s span, msg []byte, count emitCount) 
 		}
 		if s.gapMs > 0 {
 			return eachStretch(entries, func(key []byte, st stretch) error {
-				if st.elements == 0 {
-					return nil
-				}
 				return add(run{startMs: st.startMs}, key, st.acc, st.elements)
 			})
 		}
