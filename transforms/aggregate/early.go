@@ -18,7 +18,7 @@ import (
 
 func init() {
 	register.DoFn3x1[string, []byte, emitBlock, error](&noticeFn{})
-	register.DoFn4x1[beam.PaneInfo, string, func(*[]byte) bool, emitBlock, error](&showFn{})
+	register.DoFn5x1[beam.PaneInfo, beam.EventTime, string, func(*[]byte) bool, emitBlock, error](&showFn{})
 	register.Iter1[[]byte]()
 }
 
@@ -36,8 +36,8 @@ func init() {
 // A session can end later than what a block has of it. Its notices wait in windows
 // that end some time behind that, so that the trigger still has them; see
 // noticeFn.SpareMs. If the watermark overtakes even that before the delay has
-// passed, the fold is asked then, rather than never: it knows whether the session
-// has ended.
+// passed, the fold is asked then, rather than never: it waits until its own
+// watermark is there, and shows the session if that has not ended.
 func early(s beam.Scope, plan intake.Plan, delay time.Duration, blocks beam.PCollection) beam.PCollection {
 	windows, lateness := plan.Windows, plan.Routing.LatenessMs
 	notices := beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), beam.ParDo(s, &noticeFn{Windows: windows, LatenessMs: lateness, SpareMs: (delay + spare).Milliseconds()}, blocks),
@@ -118,7 +118,7 @@ func (f *showFn) Setup() (err error) {
 	return err
 }
 
-func (f *showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byte) bool, emit emitBlock) error {
+func (f *showFn) ProcessElement(pane beam.PaneInfo, at beam.EventTime, notice string, _ func(*[]byte) bool, emit emitBlock) error {
 	if pane.Timing != typex.PaneEarly && f.layout.gapMs == 0 {
 		return nil // the end of the window has come before
 	}
@@ -134,7 +134,11 @@ func (f *showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byt
 	}
 	entry := appendEntry(nil, key, 0, nil)
 	if s.gapMs > 0 {
-		entry = appendStretch(nil, key, stretch{startMs: end - s.gapMs, endMs: end})
+		st := stretch{startMs: end - s.gapMs, endMs: end}
+		if pane.Timing != typex.PaneEarly {
+			st.endMs = int64(at) + 1
+		}
+		entry = appendStretch(nil, key, st)
 	}
 	emit(mtime.Time(s.firstMs-1), cell, appendBlock(nil, header{kind: blockShow, firstMs: end, lastMs: end, id: id}, entry))
 	return nil

@@ -65,7 +65,8 @@ type session struct {
 	news, touched bool
 }
 
-// waiting is a correction that waits.
+// waiting is a correction that waits, or, without elements, what asks for an EARLY
+// row.
 type waiting struct {
 	stretch
 	id   uint64
@@ -268,20 +269,27 @@ func (c *sessionCell) noForget(d due[*session]) bool {
 
 func (c *sessionCell) noWait(d due[*waitingOf]) bool { return d.of.w.over }
 
-// askEarly asks for an EARLY row of the session that s is part of, if the block
-// with the id was not shown yet.
+// askEarly asks for an EARLY row of the session that the own window at the start of
+// s is part of, if the block with the id was not shown yet. If s is longer, it has
+// to wait for its end.
 func (c *sessionCell) askEarly(k *sessionKey, s stretch, id uint64) {
 	for _, w := range k.waiting {
-		if w.id == id && w.startMs == s.startMs {
+		if w.id == id && w.startMs == s.startMs && w.elements > 0 {
 			w.id = askedFor
 			c.touch(k)
 		}
 	}
-	if i, j := k.overlapping(s.startMs, s.endMs); i < j {
-		if at := k.live[i]; at.EndMs > c.watermark && slices.Contains(at.ids, id) {
-			c.tell(at)
-		}
+	i, j := k.overlapping(s.startMs, s.startMs+c.gapMs)
+	if i == j || k.live[i].EndMs <= c.watermark || !slices.Contains(k.live[i].ids, id) {
+		return
 	}
+	if s.endMs > s.startMs+c.gapMs && s.endMs > c.watermark {
+		s.acc = nil
+		c.wait(k, &waiting{stretch: s, id: id})
+		c.touch(k)
+		return
+	}
+	c.tell(k.live[i])
 }
 
 // tell notes that s has something to show.

@@ -75,6 +75,11 @@ func (c *sessionCell) advance(to outlet) error {
 
 func (c *sessionCell) applyWaiting(k *sessionKey, w *waiting) error {
 	k.waiting = slices.DeleteFunc(k.waiting, func(v *waiting) bool { return v == w })
+	if w.elements == 0 {
+		c.askEarly(k, w.stretch, w.id)
+		c.release(k)
+		return nil
+	}
 	id := w.id
 	if id == askedFor {
 		id = 0
