@@ -21,7 +21,8 @@ func init() {
 // Config sets the windows of [PerKey]. The zero value takes them from the
 // input's own WindowInto.
 type Config struct {
-	// Windows assigns windows to elements by their timestamps. Where it is nil,
+	// Windows assigns windows to elements by their timestamps; those of
+	// windowfns.Session are merged where they overlap. Where it is nil,
 	// the windows and the allowed lateness are those of the input's WindowInto,
 	// which must be of fixed or sliding windows; its trigger and accumulation
 	// mode do not matter.
@@ -119,8 +120,9 @@ type Row struct {
 	// Revision counts the rows of a key and window from 0.
 	Revision int64
 
-	// Total is the encoded accumulator of all elements so far; Previous that of
-	// the row before, empty on revision 0.
+	// Total is the encoded accumulator of all elements so far, empty where the row
+	// withdraws a session that is part of another one now; Previous is that of the
+	// row before, empty on revision 0.
 	Total    []byte
 	Previous []byte
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 
 	"tidemark/windowfns"
 )
@@ -269,45 +268,6 @@ func (c *sessionCell) noForget(d due[*session]) bool {
 
 func (c *sessionCell) noWait(d due[*waitingOf]) bool { return d.of.w.over }
 
-// askEarly asks for an EARLY row of the session that the own window at the start of
-// s is part of, if the block with the id was not shown yet. If s is longer, it has
-// to wait for its end.
-func (c *sessionCell) askEarly(k *sessionKey, s stretch, id uint64) {
-	for _, w := range k.waiting {
-		if w.id == id && w.startMs == s.startMs && w.elements > 0 {
-			w.id = askedFor
-			c.touch(k)
-		}
-	}
-	i, j := k.overlapping(s.startMs, s.startMs+c.gapMs)
-	if i == j || k.live[i].EndMs <= c.watermark || !slices.Contains(k.live[i].ids, id) {
-		return
-	}
-	if s.endMs > s.startMs+c.gapMs && s.endMs > c.watermark {
-		s.acc = nil
-		c.wait(k, &waiting{stretch: s, id: id})
-		c.touch(k)
-		return
-	}
-	c.tell(k.live[i])
-}
-
-// tell notes that s has something to show.
-func (c *sessionCell) tell(s *session) {
-	if !s.news {
-		s.news = true
-		s.k.news = append(s.k.news, s)
-		c.soil(s.k)
-	}
-}
-
-func (c *sessionCell) soil(k *sessionKey) {
-	if !k.dirty {
-		k.dirty = true
-		c.dirty = append(c.dirty, k)
-	}
-}
-
 // change notes that s is not logged as it is.
 func (c *sessionCell) change(s *session) {
 	if !s.touched {
@@ -322,9 +282,4 @@ func (c *sessionCell) touch(k *sessionKey) {
 		k.touched = true
 		c.touched = append(c.touched, k)
 	}
-}
-
-// byKey sorts keys for their rows.
-func byKey(keys []*sessionKey) {
-	slices.SortFunc(keys, func(a, b *sessionKey) int { return strings.Compare(a.key, b.key) })
 }
