@@ -59,6 +59,7 @@ type Plan struct {
 	Form    Form
 	Type    reflect.Type   // T
 	Windows portable.Value // a windowfns.Fn
+	Merging bool           // they are sessions, which are merged where they meet
 	Shards  int
 	Routing routing.Config
 
@@ -105,6 +106,7 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 		Many:        !single(fn),
 	}
 
+	p.Merging = merging(fn)
 	if p.Windows, err = portable.Of(fn); err != nil {
 		return Plan{}, fmt.Errorf("Windows: %w", err)
 	}
@@ -190,6 +192,16 @@ func mostWindows(grid windowfns.Grid) int64 {
 func single(fn windowfns.Fn) bool {
 	switch fn.(type) {
 	case windowfns.Tumbling, windowfns.Calendar, windowfns.Session:
+		return true
+	default:
+		return false
+	}
+}
+
+// merging reports whether windows of fn that overlap become one.
+func merging(fn windowfns.Fn) bool {
+	switch fn.(type) {
+	case windowfns.Session, *windowfns.Session:
 		return true
 	default:
 		return false

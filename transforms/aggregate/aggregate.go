@@ -21,7 +21,8 @@ func init() {
 // Config sets the windows of [PerKey]. The zero value takes them from the
 // input's own WindowInto.
 type Config struct {
-	// Windows assigns windows to elements by their timestamps. Where it is nil,
+	// Windows assigns windows to elements by their timestamps; those of
+	// windowfns.Session are merged where they overlap. Where it is nil,
 	// the windows and the allowed lateness are those of the input's WindowInto,
 	// which must be of fixed or sliding windows; its trigger and accumulation
 	// mode do not matter.
@@ -119,9 +120,9 @@ type Row struct {
 	// Revision counts the rows of a key and window from 0.
 	Revision int64
 
-	// Total is the encoded accumulator of all elements so far; Previous that of
-	// the row before, empty on revision 0. A row that withdraws its window has
-	// an empty Total.
+	// Total is the encoded accumulator of all elements so far, empty where the row
+	// withdraws a session that is part of another one now; Previous is that of the
+	// row before, empty on revision 0.
 	Total    []byte
 	Previous []byte
 }
@@ -194,13 +195,18 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 
 	// Third, all that is in time is folded into one cell a shard and window.
 	sc := s.Scope("fold")
-	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: cfg.EarlyDelay > 0}, routed.OnTime)}
-	if cfg.EarlyDelay > 0 {
-		blocks = append(blocks, early(s.Scope("early"), plan.Windows, cfg.EarlyDelay, beam.Flatten(s.Scope("early"), blocks...)))
+	delayed := cfg.EarlyDelay > 0
+	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: delayed}, routed.OnTime)}
+	noticed := blocks
+	if delay := plan.Routing.LatenessMs; delay > 0 {
+		corrections := beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, Delayed: delayed && plan.Merging, DelayMs: delay}, routed.Corrections)
+		blocks = append(blocks, corrections)
+		if plan.Merging {
+			noticed = blocks // a session that has not ended can grow by a correction
+		}
 	}
-	if plan.Routing.LatenessMs > 0 {
-		delay := plan.Routing.LatenessMs
-		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, DelayMs: delay}, routed.Corrections))
+	if delayed {
+		blocks = append(blocks, early(s.Scope("early"), plan, cfg.EarlyDelay, beam.Flatten(s.Scope("early"), noticed...)))
 	}
 	rows, unshown, added := beam.ParDo3(sc, newFoldFn(shipped, plan, cfg, counted), beam.Flatten(sc, blocks...),
 		beam.TypeDefinition{Var: beam.YType, T: rowT})

@@ -39,6 +39,10 @@ type cell interface {
 	// ascending order, and none in between is left out. It stops at most of them.
 	deadlines(dst []int64, most int) []int64
 
+	// absolute reports whether appendState says all that take has changed, so that
+	// messages need not be logged.
+	absolute() bool
+
 	// reached is the watermark of the cell.
 	reached() int64
 

@@ -59,6 +59,11 @@ func (c *counter) on() bool { return c.cells != nil }
 
 // add counts elements of a key, whose accumulator is acc.
 func (c *counter) add(kind Kind, r run, key, acc []byte, elements int64) error {
+	if c.layout.gapMs > 0 {
+		// Sessions come and go: their elements are counted by day.
+		day := dayOf(r.startMs)
+		r = run{day, day + dayMs, day + dayMs}
+	}
 	var group []byte
 	if c.group != nil {
 		group = c.group.Group(key)

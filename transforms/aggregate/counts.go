@@ -33,7 +33,8 @@ const (
 )
 
 // Count is how many elements of a group a bundle had for a window, and what they
-// come to. Counts are deltas: add up those of a window, group and kind.
+// come to. Counts are deltas: add up those of a window, group and kind. Sessions
+// come and go, so that their elements are counted in the UTC day of their time.
 type Count struct {
 	StartMs  int64 // the window is [StartMs, EndMs)
 	EndMs    int64

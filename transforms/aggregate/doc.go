@@ -28,6 +28,33 @@
 // retracts. Rows have the timestamp end - 1 ms, are in the global window, carry
 // their window as data, and can be windowed again.
 //
+// # Sessions
+//
+// With [windowfns.Session] the windows of a key that overlap are one: a session.
+// Windows that touch, [0, 10) and [10, 20), do not overlap. Whether an element is
+// in time, a correction or late is judged by its own window, [t, t + gap); the
+// pane of a row by the session:
+//
+//   - A session is ON_TIME when WM reaches its end. A late element that is added
+//     to one that has ended shows in a LATE row at once; one that makes it last
+//     until after WM shows in the ON_TIME row of the longer session.
+//   - A session that reaches further than before, on either side, is another
+//     window, with revisions from 0. Each session that it swallows and that had a
+//     row is withdrawn at once: the next revision, with an empty Total. The pane is
+//     EARLY before that window's own end, and LATE after it. Only a worker that has
+//     just taken over can put this off, until something ends in its shard.
+//   - A session that had no row vanishes silently, even if it had a total that was
+//     not let through: nothing was said that has to be taken back.
+//   - No element of the longer session counts as shown, so that EARLY rows come by
+//     count at once if it has enough of them; by delay, from the first element that
+//     nothing had shown, or from now.
+//   - What is withdrawn has a FINAL row at its end + L, as all that had a row. If it
+//     had that already, it is withdrawn after it, by an element whose own window is
+//     still open.
+//
+// The last rows of all windows, without those that are withdrawn, are the sessions
+// of all elements that were added, in whatever order they came.
+//
 // # Late elements
 //
 // An element that comes at WM >= end + L for a window is not added to it. It
@@ -67,6 +94,10 @@
 // watermark has passed its end + L, and the cell when it has passed those of all of
 // its windows. A worker remembers cells between bundles, up to 128 MiB of their
 // logs, and needs none of that to be right.
+//
+// The sessions of a shard have one cell, so that they meet. Each is forgotten at
+// its end + gap + L, when no element in time can reach it any more, or a little
+// later, with the next session that ends.
 //
 // What the gate remembers of past windows is in package gate, Limits.
 //

@@ -11,13 +11,14 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/intake"
 	"tidemark/internal/portable"
 	"tidemark/internal/routing"
 )
 
 func init() {
 	register.DoFn3x1[string, []byte, emitBlock, error](&noticeFn{})
-	register.DoFn4x1[beam.PaneInfo, string, func(*[]byte) bool, emitBlock, error](&showFn{})
+	register.DoFn5x1[beam.PaneInfo, beam.EventTime, string, func(*[]byte) bool, emitBlock, error](&showFn{})
 	register.Iter1[[]byte]()
 }
 
@@ -31,19 +32,35 @@ func init() {
 // drops those whose block an EARLY row has shown meanwhile, so that the first
 // block that was not shown decides. What the trigger itself drops behind the end
 // of a window is a notice only: there are no EARLY rows then.
-func early(s beam.Scope, windows portable.Value, delay time.Duration, blocks beam.PCollection) beam.PCollection {
-	notices := beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), beam.ParDo(s, &noticeFn{Windows: windows}, blocks),
+//
+// A session can end later than what a block has of it. Its notices wait in windows
+// that end some time behind that, so that the trigger still has them; see
+// noticeFn.SpareMs. If the watermark overtakes even that before the delay has
+// passed, the fold is asked then, rather than never: it waits until its own
+// watermark is there, and shows the session if that has not ended.
+func early(s beam.Scope, plan intake.Plan, delay time.Duration, blocks beam.PCollection) beam.PCollection {
+	windows, lateness := plan.Windows, plan.Routing.LatenessMs
+	notices := beam.WindowInto(s, window.NewFixedWindows(time.Millisecond), beam.ParDo(s, &noticeFn{Windows: windows, LatenessMs: lateness, SpareMs: (delay + spare).Milliseconds()}, blocks),
 		beam.Trigger(trigger.AfterProcessingTime().PlusDelay(delay)), beam.PanesDiscard())
 	shows := beam.ParDo(s, &showFn{Windows: windows}, beam.GroupByKey(s, notices))
 	return beam.WindowInto(s, window.NewGlobalWindows(), shows)
 }
 
+// spare is how much event time more than the delay a notice of a session waits for,
+// from the end of what its block has of it. It costs state for as long.
+const spare = time.Minute
+
 // noticeFn says for which keys and windows there is something new: KV<notice,
 // nothing>, at the last millisecond of the window. A notice is
 //
 //	len(cell) uvarint | cell | end varint | id uvarint | key
+//
+// That of a session is a gap and SpareMs behind, and behind the deadline of a
+// correction, which can be part of a session that has not ended.
 type noticeFn struct {
-	Windows portable.Value
+	Windows    portable.Value
+	LatenessMs int64
+	SpareMs    int64
 
 	layout layout
 }
@@ -59,18 +76,33 @@ func (f *noticeFn) ProcessElement(cell string, msg []byte, emit emitBlock) error
 		return err
 	}
 	return eachBlock(msg, func(h header, entries []byte) error {
+		if s.gapMs > 0 {
+			return eachStretch(entries, func(key []byte, st stretch) error {
+				end := st.startMs + s.gapMs
+				at := end + s.gapMs + f.SpareMs
+				if h.kind == blockCorrection {
+					at += f.LatenessMs
+				}
+				emit(mtime.Time(at-1), notice(cell, end, h.id, key), nil)
+				return nil
+			})
+		}
 		if h.kind != blockOnTime {
 			return nil
 		}
 		return eachEntry(entries, func(key []byte, _ int64, _ []byte) error {
 			for end := h.firstMs; end <= h.lastMs; end += s.stepMs {
-				notice := binary.AppendVarint(routing.AppendPrefixed(nil, cell), end)
-				notice = binary.AppendUvarint(notice, h.id)
-				emit(mtime.Time(end-1), string(append(notice, key...)), nil)
+				emit(mtime.Time(end-1), notice(cell, end, h.id, key), nil)
 			}
 			return nil
 		})
 	})
+}
+
+func notice(cell string, endMs int64, id uint64, key []byte) string {
+	b := binary.AppendVarint(routing.AppendPrefixed(nil, cell), endMs)
+	b = binary.AppendUvarint(b, id)
+	return string(append(b, key...))
 }
 
 // showFn turns a notice whose delay has passed into a message to its cell, stamped
@@ -86,8 +118,8 @@ func (f *showFn) Setup() (err error) {
 	return err
 }
 
-func (f *showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byte) bool, emit emitBlock) error {
-	if pane.Timing != typex.PaneEarly {
+func (f *showFn) ProcessElement(pane beam.PaneInfo, at beam.EventTime, notice string, _ func(*[]byte) bool, emit emitBlock) error {
+	if pane.Timing != typex.PaneEarly && f.layout.gapMs == 0 {
 		return nil // the end of the window has come before
 	}
 	r := routing.NewReader([]byte(notice))
@@ -101,6 +133,13 @@ func (f *showFn) ProcessElement(pane beam.PaneInfo, notice string, _ func(*[]byt
 		return err
 	}
 	entry := appendEntry(nil, key, 0, nil)
+	if s.gapMs > 0 {
+		st := stretch{startMs: end - s.gapMs, endMs: end}
+		if pane.Timing != typex.PaneEarly {
+			st.endMs = int64(at) + 1
+		}
+		entry = appendStretch(nil, key, st)
+	}
 	emit(mtime.Time(s.firstMs-1), cell, appendBlock(nil, header{kind: blockShow, firstMs: end, lastMs: end, id: id}, entry))
 	return nil
 }

@@ -127,6 +127,18 @@ func (f *foldFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 	if err != nil {
 		return err
 	}
+	if s.gapMs > 0 {
+		// What a session swallows is withdrawn at once, if it is known what it is. If
+		// not, the next timer does it.
+		blind = false
+		if f.leaps() {
+			warm, err := f.store.warm(sp, key)
+			if err != nil {
+				return err
+			}
+			blind = !warm
+		}
+	}
 	if blind {
 		h, err := f.store.append(sp, key, s, msg)
 		if err != nil {
@@ -163,7 +175,10 @@ func (f *foldFn) scan(ctx context.Context, s span, msg []byte, count emitCount) 
 	var added, corrected int64
 	err = eachBlock(msg, func(h header, entries []byte) error {
 		firstMs = min(firstMs, h.firstMs)
-		pairs := h.elements * ((h.lastMs-h.firstMs)/s.stepMs + 1)
+		pairs := h.elements
+		if s.gapMs == 0 {
+			pairs *= (h.lastMs-h.firstMs)/s.stepMs + 1
+		}
 		added += pairs
 		kinds := []Kind{KindAdded}
 		if h.kind != blockOnTime {
@@ -176,13 +191,21 @@ func (f *foldFn) scan(ctx context.Context, s span, msg []byte, count emitCount) 
 		if !f.Counted || h.kind == blockShow {
 			return nil
 		}
-		return eachEntry(entries, func(key []byte, elements int64, acc []byte) error {
+		add := func(r run, key, acc []byte, elements int64) error {
 			for _, kind := range kinds {
-				if err := f.counts.add(kind, s.run(h.firstMs, h.lastMs), key, acc, elements); err != nil {
+				if err := f.counts.add(kind, r, key, acc, elements); err != nil {
 					return err
 				}
 			}
 			return nil
+		}
+		if s.gapMs > 0 {
+			return eachStretch(entries, func(key []byte, st stretch) error {
+				return add(run{startMs: st.startMs}, key, st.acc, st.elements)
+			})
+		}
+		return eachEntry(entries, func(key []byte, elements int64, acc []byte) error {
+			return add(s.run(h.firstMs, h.lastMs), key, acc, elements)
 		})
 	})
 	f.tally.Inc(ctx, tally.Added, added)
@@ -215,7 +238,7 @@ func (f *foldFn) OnTimer(_ context.Context, _ beam.EventTime, sp state.Provider,
 // settle emits what is due in a cell, keeps what is left of it, and sets its next
 // timers.
 func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64, row emitRow, unshown emitUnshown) error {
-	if ms <= h.reached() && len(h.tail) == 0 && h.drained {
+	if ms <= h.reached() && !h.news && h.drained {
 		return nil // another timer has done it
 	}
 	h.keep = true
@@ -230,7 +253,7 @@ func (f *foldFn) settle(sp state.Provider, tp timers.Provider, h *held, ms int64
 	}
 	h.timers = append(h.timers[:0], f.ahead...)
 
-	if f.leaps() && h.version != 0 && len(h.tail) == 0 && h.drained && ms <= h.set && !h.empty() {
+	if f.leaps() && h.version != 0 && !h.news && h.drained && ms <= h.set && !h.empty() {
 		return nil
 	}
 	h.set = noWatermark
@@ -273,4 +296,9 @@ func (o *rowsOut) row(r *Row) error {
 func (o *rowsOut) unshown(u *Unshown) { o.refused(mtime.Time(u.EndMs-1), *u) }
 
 // newCell makes a cell without anything in it.
-func (f *foldFn) newCell(s span) cell { return newWindowCell(f.rules, s) }
+func (f *foldFn) newCell(s span) cell {
+	if s.gapMs > 0 {
+		return newSessionCell(f.rules, s.gapMs)
+	}
+	return newWindowCell(f.rules, s)
+}

@@ -6,12 +6,14 @@ import (
 	"strconv"
 	"strings"
 
+	"tidemark/internal/intake"
 	"tidemark/internal/portable"
 	"tidemark/windowfns"
 )
 
 // A cell is what the fold keeps under one key: the windows of a shard that end
-// in one stretch of time. Windows that are not those of a grid have a cell each.
+// in one stretch of time. Windows that are not those of a grid have a cell each,
+// and the sessions of a shard have one for ever, so that they meet.
 //
 // The stretches of a grid are as long as the windows of one element reach, or
 // longer, so that an element goes to two cells at most, and cells are freed as a
@@ -21,6 +23,8 @@ type layout struct {
 	stepMs int64
 	lastMs int64 // the last end of some cell
 	ends   int64 // how many windows end in a cell
+
+	gapMs int64 // of sessions; 0 where windows do not merge
 }
 
 const (
@@ -38,6 +42,12 @@ const (
 )
 
 func layoutOf(fn windowfns.Fn) layout {
+	switch fn := fn.(type) {
+	case windowfns.Session:
+		return layout{gapMs: fn.Gap.Milliseconds()}
+	case *windowfns.Session:
+		return layout{gapMs: fn.Gap.Milliseconds()}
+	}
 	grid, ok := fn.(windowfns.Grid)
 	if !ok {
 		return layout{}
@@ -90,6 +100,12 @@ type span struct {
 	lastMs  int64 // the last end
 	stepMs  int64
 	grid    windowfns.Grid
+	gapMs   int64 // of sessions
+}
+
+// sessionSpan is the cell of all sessions of a shard.
+func sessionSpan(gapMs int64) span {
+	return span{firstMs: intake.MinTimeMs, lastMs: math.MaxInt64, stepMs: 1, gapMs: gapMs}
 }
 
 // spanOf is the cell of the window that ends at endMs.
@@ -135,9 +151,12 @@ func (s span) past(ms int64) int {
 }
 
 // key names a cell: shard|first end|last end, with the window's start instead of
-// the first end where there is no grid. It is text because it is the key of a
+// the first end where there is no grid, and only the shard for sessions. It is text because it is the key of a
 // PCollection that non-Go runners handle too.
 func (s span) key(shard int64) string {
+	if s.gapMs > 0 {
+		return strconv.FormatInt(shard, 36)
+	}
 	from := s.firstMs
 	if s.grid == nil {
 		from = s.startMs
@@ -153,6 +172,9 @@ func (s span) key(shard int64) string {
 
 // parse undoes [span.key].
 func (l layout) parse(key string) (span, error) {
+	if l.gapMs > 0 {
+		return sessionSpan(l.gapMs), nil
+	}
 	_, ends, _ := strings.Cut(key, "|")
 	from, last, _ := strings.Cut(ends, "|")
 	a, err1 := strconv.ParseInt(from, 36, 64)

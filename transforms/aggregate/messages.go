@@ -18,17 +18,28 @@ type messages struct {
 	last   []*block // by shard, to save the map
 	spare  []*block // empty ones, to be used again
 	size   int      // in bytes, roughly
+
+	sessions *sessionMessages // all that there is, where windows merge
 }
 
 // maxSpare bounds the blocks that are kept for use in the next bundle.
 const maxSpare = 32
 
 func (l layout) newMessages(identify bool) messages {
-	return messages{layout: l, identify: identify, blocks: map[blockKey]*block{}}
+	m := messages{layout: l, identify: identify, blocks: map[blockKey]*block{}}
+	if l.gapMs > 0 {
+		m.sessions = newSessionMessages(l.gapMs, identify)
+	}
+	return m
 }
 
 // add merges an element into the block k.
 func (m *messages) add(agg Aggregator, k blockKey, key, acc []byte) error {
+	if m.sessions != nil {
+		grown, err := m.sessions.add(agg, k.kind, k.shard, k.startMs, key, acc)
+		m.size += grown
+		return err
+	}
 	for int64(len(m.last)) <= k.shard {
 		m.last = append(m.last, nil)
 	}
@@ -130,6 +141,11 @@ type cellID struct{ shard, startMs, lastMs int64 }
 // markMs is the lowest. The watermark is not above it, and neither is a timer that
 // will not be due soon below it.
 func (m *messages) emitMarked(markMs, delayMs int64, to emitBlock) {
+	if m.sessions != nil {
+		m.sessions.emit(delayMs, to)
+		m.size = 0
+		return
+	}
 	for _, msg := range m.gather(delayMs) {
 		at := msg.first
 		if msg.span.size() > 1 {
@@ -144,6 +160,11 @@ func (m *messages) emitMarked(markMs, delayMs int64, to emitBlock) {
 // message, which no timer holds up and which holds nothing, and behind it an empty
 // one, which holds the watermark until it has come after the message.
 func (m *messages) emitGated(delayMs int64, to emitBlock) {
+	if m.sessions != nil {
+		m.sessions.emit(delayMs, to)
+		m.size = 0
+		return
+	}
 	for _, msg := range m.gather(delayMs) {
 		key := msg.span.key(msg.shard)
 		if low := msg.span.firstMs; msg.span.size() > 1 && low < msg.first {

@@ -27,7 +27,8 @@ type store struct {
 type held struct {
 	cell
 
-	tail    [][]byte // messages taken that are not in the log
+	tail    [][]byte // messages taken that are not in the log, but have to be
+	news    bool     // something was taken that the log does not say
 	drained bool     // there is no tail in the state
 	log     bool     // there is a log
 	version int64    // of the log; 0 before this bundle has written it
@@ -73,7 +74,7 @@ func (s *store) end() {
 func (s *store) append(sp state.Provider, key string, sn span, msg []byte) (*held, error) {
 	g := s.grown[key]
 	g.appended += len(msg)
-	if g.appended < max(compactBytes, g.compact) {
+	if sn.gapMs > 0 || g.appended < max(compactBytes, g.compact) {
 		if len(s.grown) >= maxGrown {
 			clear(s.grown)
 		}
@@ -93,6 +94,16 @@ func (s *store) append(sp state.Provider, key string, sn span, msg []byte) (*hel
 		return nil, s.f.Tail.Add(sp, msg)
 	}
 	return h, h.take(bytes.Clone(msg), true)
+}
+
+// warm reports whether a cell is known as it is: it is in memory, or there is
+// none. That of one whose log lags behind its timers is not.
+func (s *store) warm(sp state.Provider, key string) (bool, error) {
+	if s.bundle[key] != nil {
+		return true, nil
+	}
+	version, ok, err := s.f.Version.Read(sp)
+	return err == nil && (!ok || memory.has(version)), err
 }
 
 // open returns the cell of a key, with its tail taken, for a timer that says that
@@ -164,7 +175,10 @@ func (s *store) load(sp state.Provider, sn span, atMs int64) (*held, error) {
 // into its bytes.
 func (h *held) take(msg []byte, logged bool) error {
 	if logged {
-		h.tail = append(h.tail, bytes.Clone(msg))
+		h.news = true
+		if !h.absolute() {
+			h.tail = append(h.tail, bytes.Clone(msg))
+		}
 	}
 	return eachBlock(msg, func(b header, entries []byte) error { return h.cell.take(b, entries, false) })
 }
@@ -173,7 +187,7 @@ func (h *held) take(msg []byte, logged bool) error {
 func (s *store) save(sp state.Provider, h *held) error {
 	h.found = 0
 	tailed := !h.drained
-	h.drained = true
+	h.drained, h.news = true, false
 	if h.empty() {
 		h.tail = nil
 		if h.log {
@@ -263,6 +277,12 @@ func (c *cells) put(h *held) {
 		}
 		c.order = kept
 	}
+}
+
+func (c *cells) has(version int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.found[version] != nil
 }
 
 // take returns a cell, and forgets it.

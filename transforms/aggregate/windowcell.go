@@ -69,6 +69,9 @@ func (c *windowCell) empty() bool { return len(c.keys) == 0 }
 
 func (c *windowCell) reached() int64 { return c.watermark }
 
+// absolute implements [cell].
+func (c *windowCell) absolute() bool { return false }
+
 func (c *windowCell) of(key []byte) *keyed {
 	if k := c.keys[string(key)]; k != nil {
 		return k
