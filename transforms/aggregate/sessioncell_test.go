@@ -85,7 +85,6 @@ type sessionPlay struct {
 	out   sessionOut
 
 	log       [][]byte
-	set       int64 // timers are set up to here
 	watermark int64
 	clock     time.Duration
 	notices   []sessionNotice
