@@ -46,8 +46,13 @@ type cell interface {
 	// reached is the watermark of the cell.
 	reached() int64
 
-	// empty reports whether there is nothing left to keep.
+	// empty reports whether there is nothing left to keep, and busy whether there
+	// are windows that have not fired.
 	empty() bool
+	busy() bool
+
+	// use makes agg the aggregator of the cell.
+	use(agg Aggregator)
 }
 
 // nowhere is an outlet for what was shown before.
@@ -72,6 +77,8 @@ type rules struct {
 
 	scratch Row // memory for the row that is emitted
 }
+
+func (ru *rules) use(agg Aggregator) { ru.agg = agg }
 
 // A log is a sequence of records,
 //

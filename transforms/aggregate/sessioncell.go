@@ -87,6 +87,9 @@ func newSessionCell(ru rules, gapMs int64) *sessionCell {
 
 func (c *sessionCell) empty() bool { return len(c.keys) == 0 }
 
+// busy is always so: new sessions join the cell.
+func (c *sessionCell) busy() bool { return true }
+
 func (c *sessionCell) reached() int64 { return c.watermark }
 
 // absolute implements [cell].

@@ -62,7 +62,7 @@ func (s *store) end() {
 		if h.version == 0 {
 			h.version = h.found // only looked at, by a timer with nothing to do
 		}
-		if h.keep && h.log && h.version != 0 {
+		if h.keep && h.log && h.version != 0 && h.busy() {
 			memory.put(h)
 		}
 	}
@@ -143,6 +143,8 @@ func (s *store) load(sp state.Provider, sn span, atMs int64) (*held, error) {
 	}
 	if ok {
 		if h := memory.take(version); h != nil {
+			// Another DoFn may have held it, whose aggregator is its own.
+			h.use(s.f.rules.agg)
 			h.version, h.found = 0, version
 			return h, nil
 		}

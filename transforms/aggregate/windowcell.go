@@ -67,6 +67,8 @@ func newWindowCell(ru rules, s span) *windowCell {
 
 func (c *windowCell) empty() bool { return len(c.keys) == 0 }
 
+func (c *windowCell) busy() bool { return c.fired <= c.last }
+
 func (c *windowCell) reached() int64 { return c.watermark }
 
 // absolute implements [cell].
