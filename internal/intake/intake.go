@@ -59,7 +59,6 @@ type Plan struct {
 	Form    Form
 	Type    reflect.Type   // T
 	Windows portable.Value // a windowfns.Fn
-	Merging bool           // they are sessions, which are merged where they meet
 	Shards  int
 	Routing routing.Config
 
@@ -106,11 +105,10 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 		Many:        !single(fn),
 	}
 
-	p.Merging = merging(fn)
 	if p.Windows, err = portable.Of(fn); err != nil {
 		return Plan{}, fmt.Errorf("Windows: %w", err)
 	}
-	if grid, ok := fn.(windowfns.Grid); ok && !cfg.Watermarked && cfg.Retention == 0 && mostWindows(grid) > probeAbove {
+	if grid, ok := fn.(windowfns.Grid); ok && !cfg.Watermarked && cfg.Retention == 0 && MostWindows(grid) > probeAbove {
 		p.Routing.Probe, p.Routing.Windows = true, p.Windows
 	}
 	switch {
@@ -181,8 +179,8 @@ func checkSpan(name string, d time.Duration) error {
 	return nil
 }
 
-// mostWindows is how many windows of grid an element has at most.
-func mostWindows(grid windowfns.Grid) int64 {
+// MostWindows is how many windows of grid an element has at most.
+func MostWindows(grid windowfns.Grid) int64 {
 	_, last := grid.Ends(0)
 	w := grid.EndingAt(last)
 	return (w.EndMs - w.StartMs + grid.StepMs() - 1) / grid.StepMs()
@@ -192,16 +190,6 @@ func mostWindows(grid windowfns.Grid) int64 {
 func single(fn windowfns.Fn) bool {
 	switch fn.(type) {
 	case windowfns.Tumbling, windowfns.Calendar, windowfns.Session:
-		return true
-	default:
-		return false
-	}
-}
-
-// merging reports whether windows of fn that overlap become one.
-func merging(fn windowfns.Fn) bool {
-	switch fn.(type) {
-	case windowfns.Session, *windowfns.Session:
 		return true
 	default:
 		return false

@@ -17,7 +17,6 @@ import (
 type Reader struct {
 	Type    beam.EncodedType
 	Fn      portable.Value
-	Placed  bool
 	Shards  int
 	Routing routing.Config
 
@@ -34,7 +33,6 @@ func NewReader(p Plan) Reader {
 	return Reader{
 		Type:    beam.EncodedType{T: p.Type},
 		Fn:      p.Windows,
-		Placed:  p.Form == Placed,
 		Shards:  p.Shards,
 		Routing: p.Routing,
 	}
@@ -130,7 +128,7 @@ func (r *Reader) Encode(v any, buf *bytes.Buffer) error {
 // windows come by ascending end.
 func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
 	if grid, ok := r.fn.(windowfns.Grid); ok && r.Routing.Probe {
-		return gateRuns(p, shard, grid.StepMs(), doubtful, it)
+		return r.gateRuns(p, shard, grid.StepMs(), doubtful, it)
 	}
 	it.Probes = len(doubtful)
 	if it.Windows > 1 {
@@ -152,18 +150,23 @@ func (r *Reader) Gate(p *routing.Packer, shard int64, doubtful []windowfns.Windo
 // gateRuns puts an element into p once for each run of its windows. There is one,
 // unless a runner has torn the windows apart; see [Regrouper]. Then each run is an
 // element.
-func gateRuns(p *routing.Packer, shard, stepMs int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
-	it.Probes = 1
+func (r *Reader) gateRuns(p *routing.Packer, shard, stepMs int64, doubtful []windowfns.Window, it routing.Item) (full bool) {
 	for len(doubtful) > 0 {
 		n := 1
 		for n < len(doubtful) && doubtful[n].EndMs == doubtful[n-1].EndMs+stepMs {
 			n++
 		}
-		it.Windows, it.Run, it.OtherMs = n, n > 1, doubtful[n-1].EndMs
-		full = p.Add(shard, doubtful[0], &it) || full
+		full = r.GateRun(p, shard, doubtful[0], n, doubtful[n-1].EndMs, it) || full
 		doubtful = doubtful[n:]
 	}
 	return full
+}
+
+// GateRun is [Reader.Gate] for an element whose n windows, all doubtful, are a run
+// from first to the one that ends at lastMs, where the routing probes.
+func (r *Reader) GateRun(p *routing.Packer, shard int64, first windowfns.Window, n int, lastMs int64, it routing.Item) (full bool) {
+	it.Probes, it.Windows, it.Run, it.OtherMs = 1, n, n > 1, lastMs
+	return p.Add(shard, first, &it)
 }
 
 // FlushSuspects sends what p holds to the gate.

@@ -186,7 +186,7 @@ func render(res oracle.Result) []string {
 	return append(out, fmt.Sprintf("pairs %d = %d (%d corrected) + %d", res.Assigned, res.Added, res.Corrected, res.Missed))
 }
 
-func orDash(n *int64) string {
+func orDash[T any](n *T) string {
 	if n == nil {
 		return "-"
 	}
@@ -217,16 +217,10 @@ func TestPlayAverage(t *testing.T) {
 		oracle.Watermark(15),
 		value(7, 2.5),
 	})
-	float := func(x *float64) string {
-		if x == nil {
-			return "-"
-		}
-		return fmt.Sprint(*x)
-	}
 	var got []string
 	for _, r := range res.Rows {
 		got = append(got, fmt.Sprintf("%s %s [%d,%d) #%d %s(%s) = %s / %d(%s) max %d",
-			r.Key, r.Pane, r.StartMs, r.EndMs, r.Revision, float(r.Average), float(r.PreviousAverage), float(r.Sum),
+			r.Key, r.Pane, r.StartMs, r.EndMs, r.Revision, orDash(r.Average), orDash(r.PreviousAverage), orDash(r.Sum),
 			r.Count, orDash(r.PreviousCount), *r.MaxTimeMs))
 	}
 	for _, c := range res.Counts {

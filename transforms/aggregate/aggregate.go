@@ -185,6 +185,11 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 	if err != nil {
 		return fail(err)
 	}
+	windows, err := shippedLayout(plan.Windows)
+	if err != nil {
+		return fail(err)
+	}
+	merging := windows.gapMs > 0
 
 	// First, elements are packed by bundle: those that are surely in time are
 	// aggregated on the spot, the others get ready for the gate.
@@ -199,9 +204,9 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: delayed}, routed.OnTime)}
 	noticed := blocks
 	if delay := plan.Routing.LatenessMs; delay > 0 {
-		corrections := beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, Delayed: delayed && plan.Merging, DelayMs: delay}, routed.Corrections)
+		corrections := beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, Delayed: delayed && merging, DelayMs: delay}, routed.Corrections)
 		blocks = append(blocks, corrections)
-		if plan.Merging {
+		if merging {
 			noticed = blocks // a session that has not ended can grow by a correction
 		}
 	}

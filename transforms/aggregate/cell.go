@@ -160,6 +160,28 @@ const (
 	stateUnshown
 )
 
+// appendUnshown appends how many elements no row of a window has shown, and the
+// ids of their blocks.
+func appendUnshown(dst []byte, elements int64, ids []uint64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(elements))
+	dst = binary.AppendUvarint(dst, uint64(len(ids)))
+	for _, id := range ids {
+		dst = binary.AppendUvarint(dst, id)
+	}
+	return dst
+}
+
+func readUnshown(r *routing.Reader) (elements int64, ids []uint64) {
+	elements = int64(r.Uvarint())
+	for range r.Uvarint() {
+		if r.Err() != nil {
+			break
+		}
+		ids = append(ids, r.Uvarint())
+	}
+	return elements, ids
+}
+
 // show emits a row, or says why there is none. It reports whether there was one.
 func (ru *rules) show(to outlet, pane Pane, key string, w windowfns.Window, total []byte, was *rowState) (bool, error) {
 	if err := ru.agg.Check(total); err != nil {
@@ -199,10 +221,3 @@ func (ru *rules) mergeInto(dst, src []byte) ([]byte, error) {
 
 // noWatermark is the watermark of a cell whose timers have not fired.
 const noWatermark = math.MinInt64
-
-func appendVarints(dst []byte, numbers ...int64) []byte {
-	for _, n := range numbers {
-		dst = binary.AppendVarint(dst, n)
-	}
-	return dst
-}

@@ -301,9 +301,9 @@ func TestMalformedLogs(t *testing.T) {
 		"last first":     appendRecord(nil, logMessage, packMessage(blk{blockOnTime, 20, 10, k})),
 		"no such window": appendRecord(nil, logState, []byte{0, 1, 'k', 4, stateRows, 1}),
 		"no total":       appendRecord(nil, logState, []byte{0, 1, 'k', 2, stateTotal}),
-		"no such part":   appendRecord(nil, logBlocks, []byte{1, 'k', 1, 3, 1, 1, 0, 0, 0}),
+		"no such part":   appendRecord(nil, logBlocks, []byte{1, 'k', 1, 3, 1, 0, 0, 0}),
 		"parts are cut":  appendRecord(nil, logBlocks, []byte{1, 'k', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}),
-		"huge windows":   appendRecord(nil, logBlocks, []byte{1, 'k', 1, 0x80, 0x80, 0x80, 0x80, 0x10, 0, 1, 0, 0, 0}),
+		"huge windows":   appendRecord(nil, logBlocks, []byte{1, 'k', 1, 0x80, 0x80, 0x80, 0x80, 0x10, 0, 0, 0, 0}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newWindowCell(rules{agg: tally64{}}, s)

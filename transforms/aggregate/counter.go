@@ -103,7 +103,7 @@ func (c *counter) flush(emit emitCount) error {
 		windows = map[countKey]*countCell{}
 		for k, cell := range c.cells {
 			for end := k.run.firstMs; end <= k.run.lastMs; end += c.layout.stepMs {
-				one := countKey{k.kind, runOf(c.layout.grid.EndingAt(end)), k.group}
+				one := countKey{k.kind, runOf(c.layout.window(k.run, end)), k.group}
 				if _, err := c.addTo(windows, one, cell.total, cell.elements); err != nil {
 					return err
 				}

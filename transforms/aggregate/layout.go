@@ -20,9 +20,9 @@ import (
 // whole.
 type layout struct {
 	grid   windowfns.Grid // nil where there is none
-	stepMs int64
-	lastMs int64 // the last end of some cell
-	ends   int64 // how many windows end in a cell
+	stepMs int64          // between two ends; 1 where there is no grid
+	lastMs int64          // the last end of some cell
+	ends   int64          // how many windows end in a cell
 
 	gapMs int64 // of sessions; 0 where windows do not merge
 }
@@ -44,21 +44,20 @@ const (
 func layoutOf(fn windowfns.Fn) layout {
 	switch fn := fn.(type) {
 	case windowfns.Session:
-		return layout{gapMs: fn.Gap.Milliseconds()}
+		return layout{stepMs: 1, gapMs: fn.Gap.Milliseconds()}
 	case *windowfns.Session:
-		return layout{gapMs: fn.Gap.Milliseconds()}
+		return layout{stepMs: 1, gapMs: fn.Gap.Milliseconds()}
 	}
 	grid, ok := fn.(windowfns.Grid)
 	if !ok {
-		return layout{}
+		return layout{stepMs: 1}
 	}
 	l := layout{grid: grid, stepMs: grid.StepMs()}
 	_, l.lastMs = grid.Ends(0)
-	last := grid.EndingAt(l.lastMs)
-	n := (last.EndMs - last.StartMs + l.stepMs - 1) / l.stepMs
+	n := intake.MostWindows(grid)
 	share := min(shareMs/l.stepMs, shareMost)
 	// Windows that share their start never go to two cells as it is.
-	if slides := grid.EndingAt(l.lastMs-l.stepMs).StartMs != last.StartMs; slides && n > 1 && n <= spareMost {
+	if slides := grid.EndingAt(l.lastMs-l.stepMs).StartMs != grid.EndingAt(l.lastMs).StartMs; slides && n > 1 && n <= spareMost {
 		share = max(share, spareBy*n)
 	}
 	l.ends = n * max(1, (share+n-1)/n)
@@ -80,14 +79,17 @@ func (l layout) next(ms, delayMs int64) int64 {
 	if ms < minWatermark {
 		return ms
 	}
-	after := func(ms int64) int64 {
-		behind := (l.lastMs - ms) % l.stepMs
-		if behind <= 0 {
-			behind += l.stepMs
-		}
-		return ms + behind
-	}
+	after := func(ms int64) int64 { return ms + l.stepMs - floorMod(ms-l.lastMs, l.stepMs) }
 	return min(after(ms), after(ms-delayMs)+delayMs)
+}
+
+// floorMod is what a is above a multiple of b, b > 0.
+func floorMod(a, b int64) int64 {
+	r := a % b
+	if r < 0 {
+		r += b
+	}
+	return r
 }
 
 // minWatermark is below all deadlines that there are.
@@ -111,11 +113,7 @@ func sessionSpan(gapMs int64) span {
 // spanOf is the cell of the window that ends at endMs.
 func (l layout) spanOf(endMs int64) span {
 	length := l.ends * l.stepMs
-	behind := (l.lastMs - endMs) % length
-	if behind < 0 {
-		behind += length
-	}
-	last := endMs + behind
+	last := endMs + floorMod(l.lastMs-endMs, length)
 	return span{firstMs: last - length + l.stepMs, lastMs: last, stepMs: l.stepMs, grid: l.grid}
 }
 

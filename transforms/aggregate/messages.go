@@ -87,7 +87,7 @@ func (m *messages) gather(delayMs int64) map[cellID]*message {
 	all := map[cellID]*message{}
 	id := uint64(0)
 	if m.identify {
-		id = rand.Uint64() | 1
+		id = newID()
 	}
 	var body []byte
 	for k, b := range m.blocks {
@@ -168,9 +168,19 @@ func (m *messages) emitGated(delayMs int64, to emitBlock) {
 	for _, msg := range m.gather(delayMs) {
 		key := msg.span.key(msg.shard)
 		if low := msg.span.firstMs; msg.span.size() > 1 && low < msg.first {
-			to(mtime.Time(low-1), key, msg.body)
-			msg.body = nil
+			sendAhead(to, key, low, msg.first, msg.body)
+			continue
 		}
 		to(mtime.Time(msg.first-1), key, msg.body)
 	}
 }
+
+// sendAhead sends a message below lowMs, and behind it an empty one, which holds
+// the watermark below firstMs until it has come after the message.
+func sendAhead(to emitBlock, key string, lowMs, firstMs int64, body []byte) {
+	to(mtime.Time(lowMs-1), key, body)
+	to(mtime.Time(firstMs-1), key, nil)
+}
+
+// newID is an odd number that is drawn afresh.
+func newID() uint64 { return rand.Uint64() | 1 }

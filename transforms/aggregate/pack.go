@@ -105,7 +105,8 @@ type packer struct {
 	body     []byte
 	raw      bytes.Buffer
 	runs     []run
-	doubtful []windowfns.Window
+	doubtful []run
+	windows  []windowfns.Window
 	gated    routing.Packer
 	messages messages
 	mark     int64 // the lowest in the bundle
@@ -178,11 +179,14 @@ func (p *packer) together(windows []windowfns.Window) []run {
 }
 
 // size is how many windows r has.
-func (l layout) size(r run) int64 {
+func (l layout) size(r run) int64 { return (r.lastMs-r.firstMs)/l.stepMs + 1 }
+
+// window is that of r which ends at endMs.
+func (l layout) window(r run, endMs int64) windowfns.Window {
 	if l.grid == nil {
-		return 1
+		return windowfns.Window{StartMs: r.startMs, EndMs: endMs}
 	}
-	return (r.lastMs-r.firstMs)/l.stepMs + 1
+	return l.grid.EndingAt(endMs)
 }
 
 // after cuts r behind the windows whose end plus delayMs a watermark has reached,
@@ -192,7 +196,7 @@ func (l layout) after(r run, delayMs, watermark int64) int64 {
 	case watermark < r.firstMs+delayMs:
 		return r.firstMs
 	case watermark >= r.lastMs+delayMs:
-		return r.lastMs + max(l.stepMs, 1)
+		return r.lastMs + l.stepMs
 	default:
 		return r.firstMs + ((watermark-r.firstMs-delayMs)/l.stepMs+1)*l.stepMs
 	}
@@ -221,12 +225,14 @@ func (p *packer) add(tMs int64, v any, mark int64, runs []run, direct emitBlock,
 			err = p.aggregate(blockOnTime, shard, run{r.startMs, open, r.lastMs})
 		}
 		if closing < open && err == nil {
-			err = p.aggregate(blockCorrection, shard, run{r.startMs, closing, min(r.lastMs, open-max(p.layout.stepMs, 1))})
+			err = p.aggregate(blockCorrection, shard, run{r.startMs, closing, min(r.lastMs, open-p.layout.stepMs)})
 		}
 		if err != nil {
 			return err
 		}
-		p.doubt(r, closing)
+		if closing > r.firstMs {
+			p.doubtful = append(p.doubtful, run{r.startMs, r.firstMs, min(r.lastMs, closing-p.layout.stepMs)})
+		}
 	}
 	p.assigned += windows
 	if err := p.counts.flushIfFull(count); err != nil {
@@ -244,12 +250,28 @@ func (p *packer) add(tMs int64, v any, mark int64, runs []run, direct emitBlock,
 	if err := p.Intake.Encode(v, &p.raw); err != nil {
 		return err
 	}
-	if p.Intake.Gate(&p.gated, shard, p.doubtful, routing.Item{
-		TimeMs: tMs, Windows: int(windows), Body: p.body, Raw: p.raw.Bytes(),
-	}) {
+	if p.gate(shard, routing.Item{TimeMs: tMs, Windows: int(windows), Body: p.body, Raw: p.raw.Bytes()}) {
 		p.Intake.FlushSuspects(&p.gated, suspects)
 	}
 	return nil
+}
+
+// gate gets an element ready for the gate of its doubtful windows, and reports
+// whether it is time to send what there is.
+func (p *packer) gate(shard int64, it routing.Item) (full bool) {
+	if p.Intake.Routing.Probe {
+		for _, r := range p.doubtful {
+			full = p.Intake.GateRun(&p.gated, shard, p.layout.window(r, r.firstMs), int(p.layout.size(r)), r.lastMs, it) || full
+		}
+		return full
+	}
+	p.windows = p.windows[:0]
+	for _, r := range p.doubtful {
+		for end := r.firstMs; end <= r.lastMs; end += p.layout.stepMs {
+			p.windows = append(p.windows, p.layout.window(r, end))
+		}
+	}
+	return p.Intake.Gate(&p.gated, shard, p.windows, it)
 }
 
 func (p *packer) flush(direct emitBlock) {
@@ -258,17 +280,4 @@ func (p *packer) flush(direct emitBlock) {
 
 func (p *packer) aggregate(kind byte, shard int64, r run) error {
 	return p.messages.add(p.agg, blockKey{kind, shard, r.startMs, r.firstMs, r.lastMs}, p.key, p.acc)
-}
-
-// doubt adds the windows of r that end before endMs to the doubtful ones.
-func (p *packer) doubt(r run, endMs int64) {
-	if p.layout.grid == nil {
-		if r.lastMs < endMs {
-			p.doubtful = append(p.doubtful, windowfns.Window{StartMs: r.startMs, EndMs: r.lastMs})
-		}
-		return
-	}
-	for end := r.firstMs; end <= r.lastMs && end < endMs; end += p.layout.stepMs {
-		p.doubtful = append(p.doubtful, p.layout.grid.EndingAt(end))
-	}
 }

@@ -4,7 +4,6 @@ package aggregate
 // what is left of one.
 type part struct {
 	first, last int32 // windows of the cell
-	elements    int64
 	acc         []byte
 }
 

@@ -99,11 +99,11 @@ func TestQueueErrors(t *testing.T) {
 	ru := rules{agg: tally64{}}
 	bad := []byte("short")
 	var q queue
-	if _, err := q.at(&ru, []part{{0, 1, 1, totalOf(1)}, {0, 2, 1, bad}}, 0); err == nil {
+	if _, err := q.at(&ru, []part{{0, 1, totalOf(1)}, {0, 2, bad}}, 0); err == nil {
 		t.Error("no error at the back")
 	}
 	q = queue{}
-	parts := []part{{0, 0, 1, totalOf(1)}, {0, 2, 1, totalOf(1)}, {0, 3, 1, totalOf(1)}}
+	parts := []part{{0, 0, totalOf(1)}, {0, 2, totalOf(1)}, {0, 3, totalOf(1)}}
 	if _, err := q.at(&ru, parts, 0); err != nil {
 		t.Fatal(err)
 	}

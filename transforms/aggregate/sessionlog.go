@@ -95,11 +95,7 @@ func (c *sessionCell) appendSession(dst []byte, s *session) []byte {
 		}
 	}
 	if unshown {
-		dst = binary.AppendUvarint(dst, uint64(s.unshown))
-		dst = binary.AppendUvarint(dst, uint64(len(s.ids)))
-		for _, id := range s.ids {
-			dst = binary.AppendUvarint(dst, id)
-		}
+		dst = appendUnshown(dst, s.unshown, s.ids)
 	}
 	return dst
 }
@@ -118,13 +114,7 @@ func readSession(r *routing.Reader, k *sessionKey) *session {
 		}
 	}
 	if flags&stateUnshown != 0 {
-		s.unshown = int64(r.Uvarint())
-		for range r.Uvarint() {
-			if r.Err() != nil {
-				break
-			}
-			s.ids = append(s.ids, r.Uvarint())
-		}
+		s.unshown, s.ids = readUnshown(r)
 	}
 	return s
 }

@@ -3,11 +3,8 @@ package aggregate
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sort"
-
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 )
 
 // sessionMessages gathers the sessions of a bundle, as far as they are in it, and
@@ -129,7 +126,7 @@ func (m *sessionMessages) emit(delayMs int64, to emitBlock) {
 	all := map[int64]*sessionMessage{}
 	id := uint64(0)
 	if m.identify {
-		id = rand.Uint64() | 1
+		id = newID()
 	}
 	var entries []byte
 	for k, b := range m.blocks {
@@ -155,8 +152,6 @@ func (m *sessionMessages) emit(delayMs int64, to emitBlock) {
 	clear(m.blocks)
 	cell := sessionSpan(m.gapMs)
 	for shard, msg := range all {
-		key := cell.key(shard)
-		to(mtime.Time(cell.firstMs-1), key, msg.body)
-		to(mtime.Time(msg.first-1), key, nil)
+		sendAhead(to, cell.key(shard), cell.firstMs, msg.first, msg.body)
 	}
 }

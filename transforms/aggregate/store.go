@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/binary"
 	"sync"
 
@@ -213,7 +212,7 @@ func (s *store) save(sp state.Provider, h *held) error {
 	}
 	h.tail = nil
 	b = appendRecord(b, logState, h.appendState(nil, false))
-	b = appendRecord(b, logTimers, appendVarints(nil, h.set))
+	b = appendRecord(b, logTimers, binary.AppendVarint(nil, h.set))
 	if h.size += len(b); !h.log || h.size > 2*h.compact+compactBytes {
 		if h.log {
 			if err := s.f.Log.Clear(sp); err != nil {
@@ -221,7 +220,7 @@ func (s *store) save(sp state.Provider, h *held) error {
 			}
 		}
 		// The first element of the bag, as a whole.
-		b = appendRecord(compact(h.cell), logTimers, appendVarints(nil, h.set))
+		b = appendRecord(compact(h.cell), logTimers, binary.AppendVarint(nil, h.set))
 		h.size, h.compact = len(b), len(b)
 	}
 	if err := s.f.Log.Add(sp, b); err != nil {
@@ -236,14 +235,8 @@ func (s *store) save(sp state.Provider, h *held) error {
 	if h.version != 0 {
 		return nil
 	}
-	h.version = newVersion()
+	h.version = int64(newID())
 	return s.f.Version.Write(sp, h.version)
-}
-
-func newVersion() int64 {
-	var b [8]byte
-	rand.Read(b[:]) // never fails, by its own contract
-	return int64(binary.LittleEndian.Uint64(b[:]) | 1)
 }
 
 // memory holds cells between bundles.

@@ -65,10 +65,4 @@ func eachStretch(entries []byte, f func(key []byte, s stretch) error) error {
 const dayMs = 24 * 60 * 60 * 1000
 
 // dayOf is the UTC day of a time, by its first millisecond.
-func dayOf(ms int64) int64 {
-	into := ms % dayMs
-	if into < 0 {
-		into += dayMs
-	}
-	return ms - into
-}
+func dayOf(ms int64) int64 { return ms - floorMod(ms, dayMs) }

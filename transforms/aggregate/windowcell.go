@@ -96,7 +96,7 @@ func (c *windowCell) take(h header, entries []byte, again bool) error {
 	first, last := int32(c.past(h.firstMs))-1, int32(c.past(h.lastMs))-1
 	c.first, c.last = min(c.first, first), max(c.last, last)
 	return eachEntry(entries, func(key []byte, elements int64, acc []byte) error {
-		p := part{first: first, last: last, elements: elements, acc: acc}
+		p := part{first: first, last: last, acc: acc}
 		if h.kind == blockShow {
 			if k := c.keys[string(key)]; k != nil {
 				c.askEarly(k, p, h.id)
@@ -125,7 +125,7 @@ func (c *windowCell) take(h header, entries []byte, again bool) error {
 			return err
 		}
 		if c.early {
-			c.countEarly(k, p, h.id)
+			c.countEarly(k, p, elements, h.id)
 		}
 		return nil
 	})
@@ -142,14 +142,12 @@ func (c *windowCell) add(k *keyed, p part) (err error) {
 	}
 	if i < len(k.parts) && k.parts[i].first == p.first && k.parts[i].last == p.last {
 		q := &k.parts[i]
-		q.elements += p.elements
 		q.acc, err = c.grow(q.acc, p.acc)
 		return err
 	}
 	if i > 0 && k.parts[i-1].last > p.last || i < len(k.parts) && k.parts[i].last < p.last {
 		for j := range k.loose {
 			if q := &k.loose[j]; q.first == p.first && q.last == p.last {
-				q.elements += p.elements
 				q.acc, err = c.grow(q.acc, p.acc)
 				return err
 			}
@@ -210,24 +208,6 @@ func (k *keyed) search(i int32) (int, bool) {
 	return slices.BinarySearchFunc(k.records, i, func(r record, i int32) int { return int(r.window - i) })
 }
 
-// recordOf returns the record of a window. A new one says what follows from the
-// parts.
-func (c *windowCell) recordOf(k *keyed, i int32) (*record, error) {
-	at, ok := k.search(i)
-	if !ok {
-		r := record{window: i}
-		if i < c.fired {
-			total, err := c.onTime(k, i)
-			if err != nil {
-				return nil, err
-			}
-			c.follow(&r.rowState, total)
-		}
-		k.records = slices.Insert(k.records, at, r)
-	}
-	return &k.records[at], nil
-}
-
 // follow sets what was shown of a window that has fired and has no record.
 func (c *windowCell) follow(s *rowState, total []byte) {
 	if total != nil && c.agg.Check(total) == nil {
@@ -236,14 +216,18 @@ func (c *windowCell) follow(s *rowState, total []byte) {
 }
 
 // correct adds a correction to a window that has fired.
-func (c *windowCell) correct(k *keyed, i int32, acc []byte) error {
-	r, err := c.recordOf(k, i)
-	if err != nil {
-		return err
+func (c *windowCell) correct(k *keyed, i int32, acc []byte) (err error) {
+	at, known := k.search(i)
+	if !known {
+		k.records = slices.Insert(k.records, at, record{window: i})
 	}
+	r := &k.records[at]
 	if r.total == nil {
 		if r.total, err = c.onTime(k, i); err != nil {
 			return err
+		}
+		if !known {
+			c.follow(&r.rowState, r.total)
 		}
 	}
 	if r.total == nil {

@@ -19,7 +19,6 @@ func (c *windowCell) appendBlocks(dst []byte) []byte {
 			for _, p := range parts {
 				dst = binary.AppendUvarint(dst, uint64(p.first))
 				dst = binary.AppendUvarint(dst, uint64(p.last-p.first))
-				dst = binary.AppendUvarint(dst, uint64(p.elements))
 				dst = routing.AppendPrefixed(dst, p.acc)
 			}
 		}
@@ -80,11 +79,7 @@ func appendRecordOf(dst []byte, key string, r *record) []byte {
 		dst = routing.AppendPrefixed(dst, r.total)
 	}
 	if flags&stateUnshown != 0 {
-		dst = binary.AppendUvarint(dst, uint64(r.unshown))
-		dst = binary.AppendUvarint(dst, uint64(len(r.ids)))
-		for _, id := range r.ids {
-			dst = binary.AppendUvarint(dst, id)
-		}
+		dst = appendUnshown(dst, r.unshown, r.ids)
 	}
 	return dst
 }
@@ -109,13 +104,7 @@ func readRecord(r *routing.Reader) record {
 		rec.total = rec.shown
 	}
 	if flags&stateUnshown != 0 {
-		rec.unshown = int64(r.Uvarint())
-		for range r.Uvarint() {
-			if r.Err() != nil {
-				break
-			}
-			rec.ids = append(rec.ids, r.Uvarint())
-		}
+		rec.unshown, rec.ids = readUnshown(r)
 	}
 	return rec
 }
@@ -167,7 +156,6 @@ func (c *windowCell) restoreBlocks(r *routing.Reader) error {
 			for range r.Uvarint() {
 				p := part{first: readWindow(r)}
 				p.last = p.first + readWindow(r)
-				p.elements = int64(r.Uvarint())
 				p.acc = r.Prefixed()
 				if r.Err() != nil {
 					return r.Err()

@@ -86,23 +86,13 @@ func (c *windowCell) showRecord(k *keyed, r *record, pane Pane, w windowfns.Wind
 	return err
 }
 
-// fireWaiting shows the corrections that waited for window i, which is marked as
-// fired for them.
+// fireWaiting shows the corrections that waited for window i, whose ON_TIME row was
+// shown.
 func (c *windowCell) fireWaiting(k *keyed, i int32, w windowfns.Window, to outlet) error {
 	corrected := false
 	for j := range k.waiting {
 		if !k.waiting[j].covers(i) {
 			continue
-		}
-		r, ok := k.search(i)
-		if !ok {
-			total, err := c.onTime(k, i)
-			if err != nil {
-				return err
-			}
-			fresh := record{window: i}
-			c.follow(&fresh.rowState, total)
-			k.records = slices.Insert(k.records, r, fresh)
 		}
 		if err := c.correct(k, i, k.waiting[j].acc); err != nil {
 			return err
@@ -145,14 +135,14 @@ func (c *windowCell) showNews(to outlet) error {
 }
 
 // countEarly counts a part that is new for EARLY rows.
-func (c *windowCell) countEarly(k *keyed, p part, id uint64) {
+func (c *windowCell) countEarly(k *keyed, p part, elements int64, id uint64) {
 	for i := p.first; i <= p.last; i++ {
 		at, ok := k.search(i)
 		if !ok {
 			k.records = slices.Insert(k.records, at, record{window: i})
 		}
 		r := &k.records[at]
-		r.unshown += p.elements
+		r.unshown += elements
 		if id != 0 {
 			r.ids = append(r.ids, id)
 		}
