@@ -214,9 +214,9 @@ func (j *job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResul
 
 // conserved checks that nothing was lost.
 func conserved(counts *tally.Tally) error {
-	assigned, added, late := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late)
-	if assigned != added+late {
-		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d", assigned, added, late)
+	assigned, added, late, over := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late), counts.Get(tally.OverLimit)
+	if assigned != added+late+over {
+		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d + over_limit=%d", assigned, added, late, over)
 	}
 	return nil
 }

@@ -27,6 +27,23 @@ const (
 	Corrected              // the part of added that came after the window's end
 	Late                   // counted where late records are written
 	Overflowed             // sums that were reported instead of emitted
+	OverLimit              // elements that a join reported instead of holding them
+
+	// Of each side of a join, elements: assigned = joined + unmatched + late + over
+	// the limit holds at the end. Of the unmatched ones, those are open that a run
+	// which was interrupted has left undecided.
+	LeftAssigned
+	LeftJoined
+	LeftUnmatched
+	LeftLate
+	LeftOverLimit
+	LeftOpen
+	RightAssigned
+	RightJoined
+	RightUnmatched
+	RightLate
+	RightOverLimit
+	RightOpen
 	kinds
 )
 
@@ -34,7 +51,11 @@ const (
 const Namespace = "tidemark"
 
 // Names are the names of the Beam counters, by kind.
-var Names = [kinds]string{"read", "bad", "assigned", "added", "corrected", "late", "overflowed"}
+var Names = [kinds]string{
+	"read", "bad", "assigned", "added", "corrected", "late", "overflowed", "over_limit",
+	"left_assigned", "left_joined", "left_unmatched", "left_late", "left_over_limit", "left_open",
+	"right_assigned", "right_joined", "right_unmatched", "right_late", "right_over_limit", "right_open",
+}
 
 var counters = func() (c [kinds]beam.Counter) {
 	for k, name := range Names {
