@@ -29,14 +29,20 @@ func EntryFuncOf[E any](s beam.Scope, watermarked bool, col beam.PCollection, na
 	if got != want {
 		return f, fmt.Errorf("%s = %v, want %v", name, got, want)
 	}
+	f.Fn, err = NamedFunc(name, fn, "register.Function1x1")
+	return f, err
+}
+
+// NamedFunc is the function fn, which users know as name, in a form that workers
+// can find it by. Register is what readies such a function.
+func NamedFunc(name string, fn any, register string) (beam.EncodedFunc, error) {
 	if reflect.ValueOf(fn).IsNil() {
-		return f, fmt.Errorf("%s = nil, want a function", name)
+		return beam.EncodedFunc{}, fmt.Errorf("%s = nil, want a function", name)
 	}
 	if symbol := reflectx.FunctionName(fn); closure.MatchString(symbol) {
-		return f, fmt.Errorf("%s = %s, want a named function at package level, registered with register.Function1x1: workers find it by its name", name, symbol)
+		return beam.EncodedFunc{}, fmt.Errorf("%s = %s, want a named function at package level, registered with %s: workers find it by its name", name, symbol, register)
 	}
-	f.Fn = beam.EncodedFunc{Fn: reflectx.MakeFunc(fn)}
-	return f, nil
+	return beam.EncodedFunc{Fn: reflectx.MakeFunc(fn)}, nil
 }
 
 // closure matches the names that the compiler gives to functions without one.

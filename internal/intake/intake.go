@@ -94,7 +94,7 @@ func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
 			return Plan{}, fmt.Errorf("AllowedLateness = %v with the windows of the input, want it in the beam.AllowedLateness of the WindowInto", lateness)
 		}
 		lateness = time.Duration(strategy.AllowedLateness) * time.Millisecond
-		if err := checkSpan("the input's AllowedLateness", lateness); err != nil {
+		if err := CheckSpan("the input's AllowedLateness", lateness); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -160,19 +160,25 @@ func (cfg Config) Validate() error {
 			return err
 		}
 	}
-	if err := checkSpan("AllowedLateness", cfg.AllowedLateness); err != nil {
+	if err := CheckSpan("AllowedLateness", cfg.AllowedLateness); err != nil {
 		return err
 	}
-	if err := checkSpan("Retention", cfg.Retention); err != nil {
+	if err := CheckSpan("Retention", cfg.Retention); err != nil {
 		return err
 	}
-	if cfg.Shards < 0 || cfg.Shards > maxShards {
-		return fmt.Errorf("Shards = %d, want 1 to %d, or 0 for the default of %d", cfg.Shards, maxShards, DefaultShards)
+	return CheckShards(cfg.Shards)
+}
+
+// CheckShards refuses a number of shards that is not accepted.
+func CheckShards(n int) error {
+	if n < 0 || n > maxShards {
+		return fmt.Errorf("Shards = %d, want 1 to %d, or 0 for the default of %d", n, maxShards, DefaultShards)
 	}
 	return nil
 }
 
-func checkSpan(name string, d time.Duration) error {
+// CheckSpan refuses a lateness or retention that is not accepted.
+func CheckSpan(name string, d time.Duration) error {
 	if d < 0 || d%time.Millisecond != 0 || d > routing.MaxLateness {
 		return fmt.Errorf("%s = %v, want a whole number of milliseconds from 0s to %v", name, d, routing.MaxLateness)
 	}

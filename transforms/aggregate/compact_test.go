@@ -118,37 +118,6 @@ func TestHintsAreBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: the cells that a process remembers go, the oldest first, when
-// their logs come to more than they may, and each can be taken once.
-func TestMemoryIsBounded(t *testing.T) {
-	c := cells{most: 1000}
-	for v := range int64(1000) {
-		c.put(&held{version: v + 1, size: 100})
-		if c.size > c.most || len(c.found) > 10 || len(c.order) > 2*len(c.found)+16 {
-			t.Fatalf("%d cells of %d bytes in an order of %d", len(c.found), c.size, len(c.order))
-		}
-		if v%3 == 0 && c.take(v) == nil && v > 0 {
-			t.Fatalf("the cell before the last one, %d, is gone", v)
-		}
-	}
-	if c.take(5) != nil {
-		t.Error("the oldest cell is still there")
-	}
-	if h := c.take(1000); h == nil || h.version != 1000 || c.take(1000) != nil {
-		t.Errorf("%+v, want the cell 1000, once", h)
-	}
-	for v := range int64(1001) {
-		c.take(v)
-	}
-	if c.size != 0 || len(c.found) != 0 {
-		t.Errorf("%d bytes of %d cells are left", c.size, len(c.found))
-	}
-	c.put(&held{version: 7, size: 5000})
-	if c.take(7) != nil || c.size != 0 {
-		t.Error("a cell that is too large is remembered")
-	}
-}
-
 // TestMemoryGivesTheSameRows: a cell that is in memory shows what one shows that is
 // read from the log, and hardly a log is read for it, even where a timer with
 // nothing to do has looked at it in between.

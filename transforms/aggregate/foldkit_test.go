@@ -244,9 +244,7 @@ func (f *fold) expect(t *testing.T, what string, want ...string) {
 
 // forgetAll is what a new process remembers.
 func forgetAll() {
-	memory.mu.Lock()
-	defer memory.mu.Unlock()
-	memory.found, memory.order, memory.size = nil, nil, 0
+	memory.Clear()
 }
 
 func tagOf(ms int64) string { return strconv.FormatInt(ms, 36) }

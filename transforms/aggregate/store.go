@@ -3,18 +3,17 @@ package aggregate
 import (
 	"bytes"
 	"encoding/binary"
-	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/state"
+
+	"tidemark/internal/remember"
 )
 
 // store is the fold's state between messages and timers: in the runner's hands
 // as bytes, and in this process as cells that need not be read again.
 //
-// What a process remembers is found by the version of the log, which is drawn
-// afresh whenever a bundle writes to it. So a cell is what its log says, or it is
-// not found: a bundle that is rolled back, and a worker that takes over, leave
-// nothing wrong behind.
+// What a process remembers is found by the version of the log; see package
+// remember. So a cell is what its log says, or it is not found.
 type store struct {
 	f *foldFn
 
@@ -62,7 +61,7 @@ func (s *store) end() {
 			h.version = h.found // only looked at, by a timer with nothing to do
 		}
 		if h.keep && h.log && h.version != 0 && h.busy() {
-			memory.put(h)
+			memory.Put(h.version, h, h.size)
 		}
 	}
 	s.bundle = nil
@@ -102,7 +101,7 @@ func (s *store) warm(sp state.Provider, key string) (bool, error) {
 		return true, nil
 	}
 	version, ok, err := s.f.Version.Read(sp)
-	return err == nil && (!ok || memory.has(version)), err
+	return err == nil && (!ok || memory.Has(version)), err
 }
 
 // open returns the cell of a key, with its tail taken, for a timer that says that
@@ -141,7 +140,7 @@ func (s *store) load(sp state.Provider, sn span, atMs int64) (*held, error) {
 		return nil, err
 	}
 	if ok {
-		if h := memory.take(version); h != nil {
+		if h, ok := memory.Take(version); ok {
 			// Another DoFn may have held it, whose aggregator is its own.
 			h.use(s.f.rules.agg)
 			h.version, h.found = 0, version
@@ -235,63 +234,9 @@ func (s *store) save(sp state.Provider, h *held) error {
 	if h.version != 0 {
 		return nil
 	}
-	h.version = int64(newID())
+	h.version = remember.NewVersion()
 	return s.f.Version.Write(sp, h.version)
 }
 
 // memory holds cells between bundles.
-var memory = cells{most: 128 << 20}
-
-// cells are found by the version of their log. It is safe for concurrent use.
-type cells struct {
-	most int // bytes of their logs
-
-	mu    sync.Mutex
-	size  int
-	found map[int64]*held
-	order []int64 // oldest first; some may be gone
-}
-
-func (c *cells) put(h *held) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.found == nil {
-		c.found = map[int64]*held{}
-	}
-	c.found[h.version] = h
-	c.order = append(c.order, h.version)
-	for c.size += h.size; c.size > c.most && len(c.order) > 0; c.order = c.order[1:] {
-		c.remove(c.order[0])
-	}
-	if len(c.order) > 2*len(c.found)+16 {
-		kept := c.order[:0]
-		for _, v := range c.order {
-			if c.found[v] != nil {
-				kept = append(kept, v)
-			}
-		}
-		c.order = kept
-	}
-}
-
-func (c *cells) has(version int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.found[version] != nil
-}
-
-// take returns a cell, and forgets it.
-func (c *cells) take(version int64) *held {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.remove(version)
-}
-
-func (c *cells) remove(version int64) *held {
-	h := c.found[version]
-	if h != nil {
-		delete(c.found, version)
-		c.size -= h.size
-	}
-	return h
-}
+var memory = remember.Cells[*held]{Most: 128 << 20}

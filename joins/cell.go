@@ -1,0 +1,300 @@
+package joins
+
+import (
+	"fmt"
+	"slices"
+
+	"tidemark/internal/routing"
+	"tidemark/joins/interval"
+)
+
+// rules are what the cells of a join have in common.
+type rules struct {
+	traits
+	iv         [2]interval.Interval // as each side sees it
+	latenessMs int64
+	maxRows    int // that a key may hold, or 0
+}
+
+// row is an element that a cell holds.
+type row struct {
+	timeMs int64
+	fireMs int64 // the watermark at which its timer says that it is done
+	key    []byte
+	body   []byte // the encoded value
+	value  any    // the decoded value, once someone has asked for it
+	pos    int32  // in its slot
+	slot   uint8
+	side   side
+	joined bool // it has matched
+	gone   bool // it is done
+	logged bool // its slot counts it as one that is needed
+}
+
+func (r *row) size() int { return len(r.key) + len(r.body) + 16 }
+
+// outlet takes what a cell has to say.
+type outlet interface {
+	// pair takes a match. Of a semi join it is the first one of a left row, and the
+	// right row is nil.
+	pair(l, r *row, timeMs int64) error
+
+	// unmatched takes a row that has no match and can have none any more.
+	unmatched(r *row) error
+
+	// overLimit takes a row that the cell does not take.
+	overLimit(r *row)
+}
+
+// cell holds the rows of a shard that can still match, in memory. It is built from
+// a log and knows nothing of Beam.
+//
+// A cell does not know the watermark. Each row has a timer, which it shares with
+// others of about its time, and is let go when that fires. So a row can be on a
+// shelf longer than it has to, but never matches then: what the watermark lets
+// pass is out of its reach.
+type cell struct {
+	*rules
+	keys   map[string]*keyRows
+	spare  []*keyRows // of keys that are gone
+	agenda agenda
+	log
+	counts [2]sideCounts
+}
+
+// sideCounts are what has become of the rows of a side, since somebody asked.
+type sideCounts struct{ taken, joined, unmatched, overLimit int64 }
+
+// keyRows are the rows of a key that can match.
+type keyRows struct {
+	shelves [2]shelf
+}
+
+// maxSpare bounds the keys whose memory is kept for others.
+const maxSpare = 1 << 12
+
+func newCell(ru *rules) *cell {
+	return &cell{rules: ru, keys: map[string]*keyRows{}}
+}
+
+// timersPerMessage is about how many timers the rows of a message share, at most.
+// A message is what a bundle has brought, and the watermark moves between bundles:
+// finer timers than that would not say any more.
+const timersPerMessage = 32
+
+// take matches the rows of a message, and holds those that can match again.
+func (c *cell) take(msg []byte, to outlet) error {
+	rows, s, err := parseMessage(msg)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	times := make([]int64, len(rows))
+	for i := range rows {
+		times[i] = rows[i].timeMs
+	}
+	grain := grainOf(times)
+	c.makeRoom()
+	at := c.appendMessage(msg, grain)
+	for i := range rows {
+		r := &rows[i]
+		r.fireMs = c.fireAt(s, r.timeMs, grain)
+		r.slot, r.pos = at.slot, at.pos+int32(i)
+		if err := c.place(r, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fireAt is the time of the timer of a row: when it is done, rounded up to grain.
+func (ru *rules) fireAt(s side, tMs, grain int64) int64 {
+	done := ru.iv[s].DoneAt(tMs, ru.latenessMs)
+	return done + (grain-done%grain)%grain
+}
+
+// grainOf is the distance of the timers of rows at these times, in ms: 1 where they
+// are few, and else such that most of them share about timersPerMessage timers. It
+// is a power of two, so that messages share timers as well. A few rows far from the
+// others do not count.
+func grainOf(times []int64) int64 {
+	if len(times) <= timersPerMessage {
+		return 1
+	}
+	const sampled = 64
+	var sample [sampled]int64
+	n := min(len(times), sampled)
+	for i := range n {
+		sample[i] = times[i*len(times)/n]
+	}
+	slices.Sort(sample[:n])
+	span := sample[n-1-n/8] - sample[n/8]
+	grain := int64(1)
+	for grain*2 <= span/timersPerMessage {
+		grain *= 2
+	}
+	return grain
+}
+
+// place matches a row with those that are here, and holds it.
+func (c *cell) place(r *row, to outlet) error {
+	k := c.key(r.key)
+	mine, others := &k.shelves[r.side], &k.shelves[r.side.other()]
+	counts := &c.counts[r.side]
+	if c.maxRows > 0 && mine.len()+others.len() >= c.maxRows {
+		counts.overLimit++
+		c.leave(r)
+		to.overLimit(r)
+		return nil
+	}
+	counts.taken++
+	if err := c.match(r, others, to); err != nil {
+		return err
+	}
+	if r.gone {
+		c.tidy(r.key, k)
+		return nil
+	}
+	mine.add(r)
+	c.agenda.add(r, c.unmatched[r.side] && !r.joined)
+	c.hold(r)
+	return nil
+}
+
+// match says what r matches of the others.
+func (c *cell) match(r *row, others *shelf, to outlet) (err error) {
+	from, until := c.iv[r.side].Partners(r.timeMs)
+	switch {
+	case !c.once:
+		others.scan(from, until, func(m *row) bool {
+			c.join(m)
+			c.join(r)
+			l, rt := r, m
+			if r.side == right {
+				l, rt = m, r
+			}
+			err = to.pair(l, rt, max(r.timeMs, m.timeMs))
+			return err == nil
+		})
+	case r.side == left:
+		others.scan(from, until, func(m *row) bool {
+			c.join(m)
+			err = c.settle(r, m, to)
+			return false // the earliest is enough
+		})
+	default:
+		others.remove(from, until, func(l *row) {
+			c.join(r)
+			if err == nil {
+				err = c.settle(l, r, to)
+			}
+		})
+	}
+	return err
+}
+
+// settle says that a left row has its first match, and lets go of it.
+func (c *cell) settle(l, m *row, to outlet) error {
+	c.join(l)
+	c.leave(l)
+	if !c.first {
+		return nil
+	}
+	return to.pair(l, nil, max(l.timeMs, m.timeMs))
+}
+
+// join notes that r has a match.
+func (c *cell) join(r *row) {
+	if !r.joined {
+		r.joined = true
+		c.counts[r.side].joined++
+		c.flag(r)
+	}
+}
+
+// leave notes that r is held no more.
+func (c *cell) leave(r *row) {
+	r.gone = true
+	c.flag(r)
+	c.release(r)
+}
+
+// fire says which rows have no match, at a timer that says that the watermark has
+// reached ms.
+//
+// All timers before this one have fired: those that were set before this bundle,
+// because timers fire in their order. So rows whose timer was due before have been
+// seen to, maybe by a worker that this cell has not heard of. Those of timers that
+// were set in this bundle may be still to come.
+func (c *cell) fire(ms, bundle int64, to outlet) error {
+	for _, g := range c.agenda.due(ms, bundle) {
+		for _, r := range g.rows {
+			if r.gone {
+				continue
+			}
+			r.gone = true
+			c.release(r)
+			if k := c.keys[string(r.key)]; k != nil {
+				k.shelves[r.side].drop(c.iv[r.side].DoneBefore(ms, c.latenessMs))
+				c.tidy(r.key, k)
+			}
+			if r.joined || g.ms < ms {
+				continue
+			}
+			c.counts[r.side].unmatched++
+			if c.unmatched[r.side] {
+				if err := to.unmatched(r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// key returns the rows of a key.
+func (c *cell) key(key []byte) *keyRows {
+	k := c.keys[string(key)]
+	if k != nil {
+		return k
+	}
+	if n := len(c.spare) - 1; n >= 0 {
+		k, c.spare = c.spare[n], c.spare[:n]
+	} else {
+		k = &keyRows{}
+	}
+	c.keys[string(key)] = k
+	return k
+}
+
+// tidy forgets a key without rows.
+func (c *cell) tidy(key []byte, k *keyRows) {
+	if k.shelves[left].len()+k.shelves[right].len() > 0 {
+		return
+	}
+	delete(c.keys, string(key))
+	if len(c.spare) < maxSpare {
+		c.spare = append(c.spare, k)
+	}
+}
+
+// empty reports whether there is nothing left.
+func (c *cell) empty() bool { return len(c.agenda.groups) == 0 }
+
+// parseMessage reads the rows of a message, which point into it.
+func parseMessage(msg []byte) ([]row, side, error) {
+	r := routing.NewReader(msg)
+	s, n := side(r.Byte()), r.Uvarint()
+	if s > right || n > uint64(r.Len()) {
+		return nil, 0, fmt.Errorf("joins: malformed message")
+	}
+	rows := make([]row, n)
+	for i := range rows {
+		timeMs, entry := r.Varint(), r.Prefixed()
+		key, body, err := splitEntry(entry)
+		if err != nil {
+			return nil, 0, err
+		}
+		rows[i] = row{timeMs: timeMs, side: s, key: key, body: body}
+	}
+	return rows, s, r.Err()
+}

@@ -1,0 +1,241 @@
+package joins
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/state"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/timers"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/internal/routing"
+	"tidemark/internal/tally"
+	"tidemark/joins/interval"
+)
+
+type emitJoined = func(beam.EventTime, beam.X)
+
+func init() {
+	register.DoFn7x1[context.Context, state.Provider, timers.Provider, int64, []byte, emitJoined, routing.Emit, error](&joinFn{})
+	register.Emitter2[beam.EventTime, beam.X]()
+}
+
+// joinFn joins the rows of a shard: it moves them between messages, cells and
+// Beam's state and timers.
+type joinFn struct {
+	Types      elementTypes
+	Fn         beam.EncodedFunc
+	Type       Type
+	Interval   interval.Interval
+	LatenessMs int64
+	MaxRows    int
+
+	// Log0 to Log3 are the slots of the log of a cell, and Version names what they
+	// hold; see store. State is in the global window and freed by the timers.
+	Version state.Value[int64]
+	Log0    state.Bag[[]byte]
+	Log1    state.Bag[[]byte]
+	Log2    state.Bag[[]byte]
+	Log3    state.Bag[[]byte]
+	Timer   timers.EventTime
+
+	rules rules
+	store store
+	out   output
+	tally *tally.Tally
+}
+
+func newJoinFn(types elementTypes, fn beam.EncodedFunc, cfg Config, iv interval.Interval) *joinFn {
+	return &joinFn{
+		Types: types, Fn: fn, Type: cfg.Type, Interval: iv, LatenessMs: cfg.AllowedLateness.Milliseconds(), MaxRows: cfg.MaxRowsPerKey,
+		Version: state.MakeValueState[int64]("version"),
+		Log0:    state.MakeBagState[[]byte]("log0"),
+		Log1:    state.MakeBagState[[]byte]("log1"),
+		Log2:    state.MakeBagState[[]byte]("log2"),
+		Log3:    state.MakeBagState[[]byte]("log3"),
+		Timer:   timers.InEventTime("done"),
+	}
+}
+
+// Setup readies f on a worker.
+func (f *joinFn) Setup() error {
+	t, err := f.Type.traits()
+	if err != nil {
+		return err
+	}
+	f.rules = rules{traits: t, iv: [2]interval.Interval{left: f.Interval, right: f.Interval.Swap()}, latenessMs: f.LatenessMs, maxRows: f.MaxRows}
+	f.store = store{f: f}
+	f.tally = tally.Current()
+	f.out = newOutput(f.Types, f.Fn)
+	return nil
+}
+
+// StartBundle begins a bundle.
+func (f *joinFn) StartBundle(emitJoined, routing.Emit) { f.store.begin() }
+
+// FinishBundle ends one.
+func (f *joinFn) FinishBundle(emitJoined, routing.Emit) { f.store.end() }
+
+func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, shard int64, msg []byte, emit emitJoined, over routing.Emit) error {
+	if len(msg) == 0 {
+		return nil // it has held the watermark
+	}
+	h, err := f.store.open(sp, shard)
+	if err != nil {
+		return err
+	}
+	f.out.begin(emit)
+	if err := h.take(msg, &f.out); err != nil {
+		return err
+	}
+	for _, g := range h.agenda.takeChanged(f.store.number) {
+		f.Timer.Set(tp, time.UnixMilli(g.ms), timers.WithTag(strconv.FormatInt(g.ms, 36)), timers.WithOutputTimestamp(time.UnixMilli(g.holdMs)))
+	}
+	f.out.flushOver(shard, over)
+	f.count(ctx, h)
+	return f.store.save(sp, h)
+}
+
+// OnTimer lets go of the rows that are done at the time that its tag says.
+func (f *joinFn) OnTimer(ctx context.Context, _ beam.EventTime, sp state.Provider, _ timers.Provider, shard int64, t timers.Context, emit emitJoined, _ routing.Emit) error {
+	at, err := strconv.ParseInt(t.Tag, 36, 64)
+	if err != nil {
+		return fmt.Errorf("joins: timer with unknown tag %q", t.Tag)
+	}
+	h, err := f.store.open(sp, shard)
+	if err != nil {
+		return err
+	}
+	f.out.begin(emit)
+	if err := h.fire(at, f.store.number, &f.out); err != nil {
+		return err
+	}
+	f.count(ctx, h)
+	return f.store.save(sp, h)
+}
+
+// counters are what is counted of a side.
+var counters = [2]struct{ joined, unmatched, overLimit tally.Kind }{
+	left:  {tally.LeftJoined, tally.LeftUnmatched, tally.LeftOverLimit},
+	right: {tally.RightJoined, tally.RightUnmatched, tally.RightOverLimit},
+}
+
+// count tells what a cell has counted.
+func (f *joinFn) count(ctx context.Context, h *held) {
+	for s, n := range h.counts {
+		f.tally.Inc(ctx, tally.Added, n.taken)
+		f.tally.Inc(ctx, tally.OverLimit, n.overLimit)
+		f.tally.Inc(ctx, counters[s].joined, n.joined)
+		f.tally.Inc(ctx, counters[s].unmatched, n.unmatched)
+		f.tally.Inc(ctx, counters[s].overLimit, n.overLimit)
+	}
+	h.counts = [2]sideCounts{}
+}
+
+// output makes elements of what a cell has to say.
+type output struct {
+	fn   reflectx.Func3x1
+	key  beam.ElementDecoder
+	side [2]beam.ElementDecoder
+	none [2]any // the nil pointer that stands for no row
+	typ  [2]reflect.Type
+
+	emit   emitJoined
+	in     bytes.Reader
+	keyRaw []byte
+	keyVal any
+
+	over     []byte // packed records of what the cell has not taken
+	overest  int64  // the least time among them
+	overOnce []byte
+}
+
+func newOutput(types elementTypes, fn beam.EncodedFunc) output {
+	o := output{fn: reflectx.ToFunc3x1(fn.Fn), key: beam.NewElementDecoder(types.Key.T)}
+	for s, t := range types.sides() {
+		o.side[s] = beam.NewElementDecoder(t)
+		o.typ[s] = t
+		o.none[s] = reflect.Zero(reflect.PointerTo(t)).Interface()
+	}
+	return o
+}
+
+func (o *output) begin(emit emitJoined) {
+	o.emit, o.keyRaw = emit, nil
+	o.over, o.overest = nil, math.MaxInt64
+}
+
+func (o *output) pair(l, r *row, timeMs int64) error {
+	lv, err := o.value(l)
+	if err != nil {
+		return err
+	}
+	rv := o.none[right]
+	if r != nil {
+		if rv, err = o.value(r); err != nil {
+			return err
+		}
+	}
+	return o.call(l.key, lv, rv, timeMs)
+}
+
+func (o *output) unmatched(r *row) error {
+	v, err := o.value(r)
+	if err != nil {
+		return err
+	}
+	if r.side == left {
+		return o.call(r.key, v, o.none[right], r.timeMs)
+	}
+	return o.call(r.key, o.none[left], v, r.timeMs)
+}
+
+func (o *output) call(key []byte, l, r any, timeMs int64) error {
+	if o.keyRaw == nil || !bytes.Equal(o.keyRaw, key) {
+		o.in.Reset(key)
+		v, err := o.key.Decode(&o.in)
+		if err != nil {
+			return err
+		}
+		o.keyRaw, o.keyVal = key, v
+	}
+	o.emit(mtime.Time(timeMs), o.fn.Call3x1(o.keyVal, l, r))
+	return nil
+}
+
+// value is the pointer to the value of a row.
+func (o *output) value(r *row) (any, error) {
+	if r.value != nil {
+		return r.value, nil
+	}
+	o.in.Reset(r.body)
+	v, err := o.side[r.side].Decode(&o.in)
+	if err != nil {
+		return nil, err
+	}
+	p := reflect.New(o.typ[r.side])
+	p.Elem().Set(reflect.ValueOf(v))
+	r.value = p.Interface()
+	return r.value, nil
+}
+
+func (o *output) overLimit(r *row) {
+	o.overOnce = appendEntry(append(o.overOnce[:0], byte(r.side)), r.key, r.body)
+	o.over = routing.AppendLate(o.over, &routing.LateRecord{TimeMs: r.timeMs, All: true, Raw: o.overOnce})
+	o.overest = min(o.overest, r.timeMs)
+}
+
+// flushOver sends on what the cell has not taken.
+func (o *output) flushOver(shard int64, to routing.Emit) {
+	if len(o.over) > 0 {
+		to(mtime.Time(o.overest), shard, o.over)
+	}
+}

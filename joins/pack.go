@@ -1,0 +1,193 @@
+package joins
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/cespare/xxhash/v2"
+
+	"tidemark/internal/intake"
+	"tidemark/internal/routing"
+	"tidemark/internal/tally"
+	"tidemark/joins/interval"
+	"tidemark/windowfns"
+)
+
+type emitKeyed = func(beam.EventTime, beam.X, beam.Y)
+
+func init() {
+	register.DoFn7x1[context.Context, beam.EventTime, beam.X, beam.Y, routing.Emit, routing.Emit, emitKeyed, error](&packFn{})
+	register.DoFn3x1[int64, []byte, routing.Emit, error](&unpackFn{})
+	register.Emitter3[beam.EventTime, beam.X, beam.Y]()
+}
+
+// flushBytes is how much is packed before it is sent on, so that a bundle as large
+// as a file does not grow with it.
+const flushBytes = 4 << 20
+
+// packFn packs the elements of a side for the cells: what is in time by its mark
+// for the cells, what is not for the gate, or out as late.
+type packFn struct {
+	Side       byte
+	Types      elementTypes
+	Shards     int
+	Routing    routing.Config
+	Marked     bool // elements have marks
+	MarkDecide bool // and what is late by them is late
+
+	key, value beam.ElementEncoder
+	raw, entry bytes.Buffer
+	out        messages
+	gated      routing.Packer
+	assigned   int64
+	late       int64
+	tally      *tally.Tally
+}
+
+func (f *packFn) Setup() {
+	f.key, f.value = beam.NewElementEncoder(f.Types.Key.T), beam.NewElementEncoder(f.Types.sides()[f.Side])
+	f.tally = tally.Current()
+}
+
+func (f *packFn) StartBundle(routing.Emit, routing.Emit, emitKeyed) {
+	f.out, f.gated = messages{}, routing.Packer{}
+	f.assigned, f.late = 0, 0
+}
+
+func (f *packFn) FinishBundle(ctx context.Context, to, suspects routing.Emit, _ emitKeyed) {
+	f.flush(to, suspects)
+	f.tally.Inc(ctx, tally.Assigned, f.assigned)
+	f.tally.Inc(ctx, tally.Late, f.late)
+	assigned, late := tally.LeftAssigned, tally.LeftLate
+	if side(f.Side) == right {
+		assigned, late = tally.RightAssigned, tally.RightLate
+	}
+	f.tally.Inc(ctx, assigned, f.assigned)
+	f.tally.Inc(ctx, late, f.late)
+}
+
+func (f *packFn) flush(to, suspects routing.Emit) {
+	f.out.emit(to)
+	f.gated.FlushSuspects(f.Routing, suspects)
+}
+
+func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, v beam.Y, to, suspects routing.Emit, late emitKeyed) error {
+	tMs := int64(et)
+	if err := intake.CheckTime(tMs); err != nil {
+		return err
+	}
+	mark := int64(intake.Unmarked)
+	if f.Marked {
+		mark = v.(Marked).WatermarkMs()
+		if err := intake.CheckMark(mark); err != nil {
+			return err
+		}
+	}
+	f.assigned++
+	isLate := mark >= interval.LateAt(tMs, f.Routing.LatenessMs)
+	if isLate && f.MarkDecide {
+		f.late++
+		late(et, k, v)
+		return nil
+	}
+
+	f.raw.Reset()
+	if err := f.key.Encode(k, &f.raw); err != nil {
+		return err
+	}
+	n := f.raw.Len()
+	if err := f.value.Encode(v, &f.raw); err != nil {
+		return err
+	}
+	key, value := f.raw.Bytes()[:n], f.raw.Bytes()[n:]
+	shard := int64(xxhash.Sum64(key) % uint64(f.Shards))
+	full := false
+	if isLate {
+		entry := appendEntry([]byte{f.Side}, key, value)
+		full = f.gated.Add(shard, windowfns.Window{StartMs: tMs, EndMs: tMs + 1},
+			&routing.Item{TimeMs: tMs, Probes: 1, Windows: 1, Body: entry, Raw: entry})
+	} else {
+		holdMs := tMs
+		if mark > tMs {
+			holdMs += f.Routing.LatenessMs
+		}
+		f.entry.Reset()
+		full = f.out.add(side(f.Side), shard, tMs, holdMs, appendEntry(f.entry.AvailableBuffer(), key, value))
+	}
+	if full {
+		f.flush(to, suspects)
+	}
+	return nil
+}
+
+// messages collects rows for the cells.
+type messages struct {
+	all  map[messageKey]*message
+	size int
+}
+
+type messageKey struct {
+	shard int64
+	side  side
+}
+
+// add adds a row, and reports whether it is time to emit.
+func (m *messages) add(s side, shard, tMs, holdMs int64, entry []byte) (full bool) {
+	k := messageKey{shard, s}
+	msg := m.all[k]
+	if msg == nil {
+		if m.all == nil {
+			m.all = map[messageKey]*message{}
+		}
+		msg = &message{}
+		m.all[k] = msg
+	}
+	m.size += len(entry) + 8
+	msg.add(tMs, holdMs, entry)
+	return m.size >= flushBytes
+}
+
+// lowMs is below every timer of the join. Prism hands a stateful DoFn nothing that
+// is stamped behind a timer of the same key that is not due: a message would wait
+// until all rows up to its own are done. So it is stamped here, and an empty one
+// behind it holds the watermark until it has come after the message.
+const lowMs = intake.MinTimeMs - interval.MaxBoundMs - 1
+
+// emit sends the messages on.
+func (m *messages) emit(to routing.Emit) {
+	for k, msg := range m.all {
+		to(mtime.Time(lowMs), k.shard, msg.bytes(k.side))
+		to(mtime.Time(msg.holdMs), k.shard, nil)
+	}
+	*m = messages{}
+}
+
+// unpackFn stands behind the gate and packs what is in time for the cells.
+type unpackFn struct {
+	DelayMs int64 // how far behind its time a row may come: 0, or the allowed lateness
+
+	out messages
+}
+
+func (f *unpackFn) StartBundle(routing.Emit) { f.out = messages{} }
+
+func (f *unpackFn) FinishBundle(to routing.Emit) { f.out.emit(to) }
+
+func (f *unpackFn) ProcessElement(shard int64, packed []byte, to routing.Emit) error {
+	batch, err := routing.ReadBatch(packed)
+	if err != nil {
+		return err
+	}
+	full := false
+	var it routing.Item
+	for batch.Next(&it) {
+		full = f.out.add(side(it.Body[0]), shard, it.TimeMs, it.TimeMs+f.DelayMs, it.Body[1:]) || full
+	}
+	if full {
+		f.out.emit(to)
+	}
+	return batch.Err()
+}

@@ -1,0 +1,57 @@
+package joins
+
+import (
+	"encoding/binary"
+
+	"tidemark/internal/routing"
+)
+
+// What travels to a cell is a message, rows of one side:
+//
+//	side byte | count uvarint | row*
+//
+// and a row is
+//
+//	time varint | entry prefixed
+//
+// An entry is an element without its time: its encoded key and value,
+//
+//	key prefixed | value
+
+// appendEntry appends the entry of an encoded key and value.
+func appendEntry(dst, key, value []byte) []byte {
+	return append(routing.AppendPrefixed(dst, key), value...)
+}
+
+// splitEntry undoes appendEntry. The results point into entry.
+func splitEntry(entry []byte) (key, value []byte, err error) {
+	r := routing.NewReader(entry)
+	key = r.Prefixed()
+	return key, r.Bytes(r.Len()), r.Err()
+}
+
+// message collects rows on their way to a cell.
+type message struct {
+	rows  []byte
+	count uint64
+	// holdMs is where the rows hold the watermark on their way: in time as they
+	// are, none of them may get behind it.
+	holdMs int64
+}
+
+// add adds a row that may come until the watermark has passed holdMs.
+func (m *message) add(tMs, holdMs int64, entry []byte) {
+	if m.count == 0 || holdMs < m.holdMs {
+		m.holdMs = holdMs
+	}
+	m.count++
+	m.rows = binary.AppendVarint(m.rows, tMs)
+	m.rows = routing.AppendPrefixed(m.rows, entry)
+}
+
+// bytes is the message of a side.
+func (m *message) bytes(s side) []byte {
+	b := make([]byte, 0, len(m.rows)+1+binary.MaxVarintLen64)
+	b = binary.AppendUvarint(append(b, byte(s)), m.count)
+	return append(b, m.rows...)
+}
