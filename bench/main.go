@@ -12,6 +12,7 @@
 //	                                   also with 4 times the elements of the same keys and event
 //	                                   time: what each further element costs, and what it does to
 //	                                   the memory
+//	go run ./bench -case join          an interval join against a plain Beam Go pipeline
 //	go run ./bench -case gate          what the gate's memory of past windows costs
 //	go run ./bench -case suspects      elements of ever new windows, nearly all too late
 //
@@ -55,6 +56,7 @@ var cases = []benchCase{
 	{name: "file", about: "GMV from a file against a plain loop", run: gmvFromFile, window: time.Hour, keys: 10_000},
 	{name: "slide_file", about: "sliding averages from a file against a plain loop", run: averageFromFile, window: 3 * time.Minute, keys: 10_000},
 	{name: "slices", about: "long windows against short ones", run: longAgainstShort, window: 24 * time.Hour, keys: 1000, span: 10 * time.Minute},
+	{name: "join", about: "an interval join against plain Beam", run: joinInMemory, window: time.Minute, keys: 10_000},
 	{name: "gate", about: "what the gate's memory costs", run: gateState, window: time.Minute},
 	{name: "suspects", about: "late elements of ever new windows", run: suspects, window: time.Second},
 }
@@ -67,6 +69,8 @@ type options struct {
 	short                time.Duration
 	lateness             time.Duration
 	growth               int64
+	plainRows            int64
+	joinType             string
 	rounds, shards       int
 	only                 string
 	days                 float64
@@ -90,6 +94,8 @@ func (o *options) define(fs *flag.FlagSet) {
 	fs.IntVar(&o.rounds, "rounds", 3, "all but gate and suspects: runs of each pipeline, in turn; the medians are compared")
 	fs.StringVar(&o.only, "only", "", "all but gate and suspects: run only the pipeline of this `name`")
 	fs.IntVar(&o.shards, "shards", 0, "all but gate: shards of the aggregate; 0 is its default")
+	fs.Int64Var(&o.plainRows, "plain_rows", 100_000, "join: rows of each side that the plain pipeline gets, at most")
+	fs.StringVar(&o.joinType, "type", "inner", "join: its type")
 	fs.Float64Var(&o.days, "days", 30, "gate: event time that passes")
 	fs.Int64Var(&o.stepWindows, "step", 60, "gate: windows that a step of the watermark covers")
 	fs.DurationVar(&o.retention, "retention", 0, "gate: its retention; 0 is for ever")

@@ -2,6 +2,7 @@ package joins
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"tidemark/internal/routing"
@@ -19,7 +20,7 @@ type rules struct {
 // row is an element that a cell holds.
 type row struct {
 	timeMs int64
-	fireMs int64 // the watermark at which its timer says that it is done
+	timer  timerID // that says that it is done
 	key    []byte
 	body   []byte // the encoded value
 	value  any    // the decoded value, once someone has asked for it
@@ -94,10 +95,11 @@ func (c *cell) take(msg []byte, to outlet) error {
 	}
 	grain := grainOf(times)
 	c.makeRoom()
-	at := c.appendMessage(msg, grain)
+	id := rand.Uint64()
+	at := c.appendMessage(msg, grain, id)
 	for i := range rows {
 		r := &rows[i]
-		r.fireMs = c.fireAt(s, r.timeMs, grain)
+		r.timer = c.timerOf(s, r.timeMs, grain, id)
 		r.slot, r.pos = at.slot, at.pos+int32(i)
 		if err := c.place(r, to); err != nil {
 			return err
@@ -106,16 +108,18 @@ func (c *cell) take(msg []byte, to outlet) error {
 	return nil
 }
 
-// fireAt is the time of the timer of a row: when it is done, rounded up to grain.
-func (ru *rules) fireAt(s side, tMs, grain int64) int64 {
+// timerOf is the timer of a row of a message: for when the row is done, or up to
+// grain later. Timers of a message are grain apart, and those of different messages
+// are rarely for the same time.
+func (ru *rules) timerOf(s side, tMs, grain int64, message uint64) timerID {
 	done := ru.iv[s].DoneAt(tMs, ru.latenessMs)
-	return done + (grain-done%grain)%grain
+	phase := int64(message % uint64(grain))
+	return timerID{done + ((phase-done)%grain+grain)%grain, message}
 }
 
 // grainOf is the distance of the timers of rows at these times, in ms: 1 where they
-// are few, and else such that most of them share about timersPerMessage timers. It
-// is a power of two, so that messages share timers as well. A few rows far from the
-// others do not count.
+// are few, and else such that most of them share about timersPerMessage timers. A few
+// rows far from the others do not count.
 func grainOf(times []int64) int64 {
 	if len(times) <= timersPerMessage {
 		return 1
@@ -127,12 +131,7 @@ func grainOf(times []int64) int64 {
 		sample[i] = times[i*len(times)/n]
 	}
 	slices.Sort(sample[:n])
-	span := sample[n-1-n/8] - sample[n/8]
-	grain := int64(1)
-	for grain*2 <= span/timersPerMessage {
-		grain *= 2
-	}
-	return grain
+	return max(1, (sample[n-1-n/8]-sample[n/8])/timersPerMessage)
 }
 
 // place matches a row with those that are here, and holds it.
@@ -218,37 +217,56 @@ func (c *cell) leave(r *row) {
 	c.release(r)
 }
 
-// fire says which rows have no match, at a timer that says that the watermark has
-// reached ms.
+// fire says which rows have no match, at a timer: the watermark has reached it.
 //
-// All timers before this one have fired: those that were set before this bundle,
+// All timers before this one have fired, if they were set before this bundle,
 // because timers fire in their order. So rows whose timer was due before have been
 // seen to, maybe by a worker that this cell has not heard of. Those of timers that
-// were set in this bundle may be still to come.
-func (c *cell) fire(ms, bundle int64, to outlet) error {
-	for _, g := range c.agenda.due(ms, bundle) {
+// were set in this bundle may be still to come. Of timers for the same time the order
+// says nothing, so that the log has to say which have fired.
+func (c *cell) fire(t timerID, bundle int64, to outlet) error {
+	fired, past, tied := c.agenda.due(t, bundle)
+	for _, g := range past {
 		for _, r := range g.rows {
-			if r.gone {
-				continue
-			}
-			r.gone = true
-			c.release(r)
-			if k := c.keys[string(r.key)]; k != nil {
-				k.shelves[r.side].drop(c.iv[r.side].DoneBefore(ms, c.latenessMs))
-				c.tidy(r.key, k)
-			}
-			if r.joined || g.ms < ms {
-				continue
-			}
-			c.counts[r.side].unmatched++
-			if c.unmatched[r.side] {
-				if err := to.unmatched(r); err != nil {
-					return err
-				}
+			c.done(r, t.ms)
+		}
+	}
+	if fired == nil {
+		return nil
+	}
+	for _, r := range fired.rows {
+		if !c.done(r, t.ms) {
+			continue
+		}
+		if tied {
+			c.flag(r)
+		}
+		if r.joined {
+			continue
+		}
+		c.counts[r.side].unmatched++
+		if c.unmatched[r.side] {
+			if err := to.unmatched(r); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// done lets go of a row whose timer has fired, with the watermark at ms. It reports
+// whether the row was there until then.
+func (c *cell) done(r *row, ms int64) bool {
+	if r.gone {
+		return false
+	}
+	r.gone = true
+	c.release(r)
+	if k := c.keys[string(r.key)]; k != nil {
+		k.shelves[r.side].drop(c.iv[r.side].DoneBefore(ms, c.latenessMs))
+		c.tidy(r.key, k)
+	}
+	return true
 }
 
 // key returns the rows of a key.

@@ -3,10 +3,8 @@ package joins
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"math"
 	"reflect"
-	"strconv"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -97,7 +95,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 		return err
 	}
 	for _, g := range h.agenda.takeChanged(f.store.number) {
-		f.Timer.Set(tp, time.UnixMilli(g.ms), timers.WithTag(strconv.FormatInt(g.ms, 36)), timers.WithOutputTimestamp(time.UnixMilli(g.holdMs)))
+		f.Timer.Set(tp, time.UnixMilli(g.ms), timers.WithTag(g.tag()), timers.WithOutputTimestamp(time.UnixMilli(g.holdMs)))
 	}
 	f.out.flushOver(shard, over)
 	f.count(ctx, h)
@@ -106,9 +104,9 @@ func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 
 // OnTimer lets go of the rows that are done at the time that its tag says.
 func (f *joinFn) OnTimer(ctx context.Context, _ beam.EventTime, sp state.Provider, _ timers.Provider, shard int64, t timers.Context, emit emitJoined, _ routing.Emit) error {
-	at, err := strconv.ParseInt(t.Tag, 36, 64)
+	at, err := parseTag(t.Tag)
 	if err != nil {
-		return fmt.Errorf("joins: timer with unknown tag %q", t.Tag)
+		return err
 	}
 	h, err := f.store.open(sp, shard)
 	if err != nil {

@@ -23,7 +23,9 @@ func init() {
 // elementTypes are the types of the elements of a join.
 type elementTypes struct{ Key, Left, Right beam.EncodedType }
 
-func (t elementTypes) sides() [2]reflect.Type { return [2]reflect.Type{left: t.Left.T, right: t.Right.T} }
+func (t elementTypes) sides() [2]reflect.Type {
+	return [2]reflect.Type{left: t.Left.T, right: t.Right.T}
+}
 
 // recordsFn turns packed records of elements back into elements of both sides,
 // each at its own time.

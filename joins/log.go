@@ -18,8 +18,8 @@ import (
 //
 // and rows are numbered in it from 0.
 const (
-	logMessage = 'M' // grain uvarint | a message, as it came
-	logRows    = 'R' // rows of other slots: (side byte | joined byte | time varint | fire varint | entry prefixed)*
+	logMessage = 'M' // grain uvarint | id uvarint | a message, as it came
+	logRows    = 'R' // rows of other slots: (side byte | joined byte | time varint | timer varint, uvarint | entry prefixed)*
 	logFlags   = 'F' // what has become of rows of the slot: (number << 1 | gone uvarint)*; they have matched, or they are gone
 )
 
@@ -61,13 +61,13 @@ type place struct {
 }
 
 // appendMessage logs a message.
-func (l *log) appendMessage(msg []byte, grain int64) place {
+func (l *log) appendMessage(msg []byte, grain int64, id uint64) place {
 	s := &l.slots[l.current]
 	at := place{l.current, s.rows}
 	_, n, _ := countRows(msg)
 	s.rows += int32(n)
-	g := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64), uint64(grain))
-	s.append(logMessage, g, msg)
+	head := binary.AppendUvarint(make([]byte, 0, 2*binary.MaxVarintLen64), uint64(grain))
+	s.append(logMessage, binary.AppendUvarint(head, id), msg)
 	return at
 }
 
@@ -204,7 +204,8 @@ func appendRow(b []byte, r *row) []byte {
 	}
 	b = append(b, byte(r.side), joined)
 	b = binary.AppendVarint(b, r.timeMs)
-	b = binary.AppendVarint(b, r.fireMs)
+	b = binary.AppendVarint(b, r.timer.ms)
+	b = binary.AppendUvarint(b, r.timer.message)
 	return routing.AppendPrefixed(b, appendEntry(nil, r.key, r.body))
 }
 
@@ -301,18 +302,18 @@ func (c *cell) readRecord(kind byte, payload []byte, rows []*row) ([]*row, error
 	r := routing.NewReader(payload)
 	switch kind {
 	case logMessage:
-		grain := int64(r.Uvarint())
+		grain, id := max(1, int64(r.Uvarint())), r.Uvarint()
 		all, s, err := parseMessage(r.Bytes(r.Len()))
 		if err != nil {
 			return nil, err
 		}
 		for i := range all {
-			all[i].fireMs = c.fireAt(s, all[i].timeMs, grain)
+			all[i].timer = c.timerOf(s, all[i].timeMs, grain, id)
 			rows = append(rows, &all[i])
 		}
 	case logRows:
 		for !r.Done() {
-			x := &row{side: side(r.Byte()), joined: r.Byte() == 1, timeMs: r.Varint(), fireMs: r.Varint()}
+			x := &row{side: side(r.Byte()), joined: r.Byte() == 1, timeMs: r.Varint(), timer: timerID{r.Varint(), r.Uvarint()}}
 			entry := r.Prefixed()
 			if r.Err() != nil {
 				break
