@@ -126,15 +126,16 @@ held 1,0 1,0 1,1 0,0
 1 = 1 + 0 + 0`,
 		},
 		{
-			// Flink SQL emits a late element of an outer side with nulls, at once.
+			// Flink SQL emits a late element of an outer side that has no partner with
+			// nulls, at once.
 			name: "a late element is in no row", cfg: within("full", -5, 5, 0),
-			steps: []oracle.JoinStep{right("x", 8), wm(10), left("a", 9)},
+			steps: []oracle.JoinStep{wm(10), left("a", 9), right("x", 4), wm(20)},
 			want: `
-k - x at 8 @3
-late left a at 9 @2
-held 0,1 0,1 0,1 0,0
+late left a at 9 @1
+late right x at 4 @2
+held 0,0 0,0 0,0 0,0 0,0
 1 = 0 + 0 + 1
-1 = 0 + 1 + 0`,
+1 = 0 + 0 + 1`,
 		},
 		{
 			// Kafka Streams joins x after it has emitted a without a partner.
