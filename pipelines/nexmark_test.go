@@ -27,6 +27,7 @@ var bidFields = records.Fields{Key: []string{"auction"}, Time: "time", TimeUnit:
 // bid is a line of the file.
 type bid struct {
 	Auction int64
+	Bidder  int64
 	Price   int64
 	Time    int64
 	raw     []byte
@@ -36,9 +37,9 @@ func (b bid) element() *oracle.Element {
 	return &oracle.Element{Key: fmt.Sprint(b.Auction), Minor: b.Price, TimeMs: b.Time}
 }
 
-// bidsOnce reads the file once, for all tests.
-var bidsOnce = sync.OnceValues(func() (bids []bid, err error) {
-	f, err := os.Open("testdata/nexmark/bids.ndjson.gz")
+// nexmarkLines is the lines of a compressed file of testdata/nexmark.
+func nexmarkLines(name string) ([][]byte, error) {
+	f, err := os.Open("testdata/nexmark/" + name)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +52,17 @@ var bidsOnce = sync.OnceValues(func() (bids []bid, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for line := range bytes.Lines(text) {
-		b := bid{raw: bytes.TrimSpace(line)}
+	return bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")), nil
+}
+
+// bidsOnce reads the file once, for all tests.
+var bidsOnce = sync.OnceValues(func() (bids []bid, err error) {
+	lines, err := nexmarkLines("bids.ndjson.gz")
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range lines {
+		b := bid{raw: line}
 		if err := json.Unmarshal(line, &b); err != nil {
 			return nil, err
 		}

@@ -3,7 +3,7 @@
 // A case file is a comment that says what the case shows, the flags of the command
 // that it stands for, a timeline in NDJSON, a line ----, and what has to come out,
 // one row, overflow or late element a line; see [Case.Lines]. Comments (#) and
-// blank lines are free above the ----.
+// blank lines are free above the ----. Those of joins are [JoinCase]s.
 package casefile
 
 import (
@@ -43,6 +43,10 @@ const divider = "----\n"
 // ReadAll reads the case files of a folder, whose names end in .txt. There is at
 // least one.
 func ReadAll(dir string) ([]*Case, error) {
+	return readAll(dir, Read)
+}
+
+func readAll[C any](dir string, read func(path string) (C, error)) ([]C, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil {
 		return nil, err
@@ -50,9 +54,9 @@ func ReadAll(dir string) ([]*Case, error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("casefile: no cases in %s", dir)
 	}
-	var cases []*Case
+	var cases []C
 	for _, path := range paths {
-		c, err := Read(path)
+		c, err := read(path)
 		if err != nil {
 			return nil, err
 		}
@@ -67,28 +71,37 @@ func Read(path string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, want, ok := strings.Cut(string(doc), divider)
-	if !ok {
-		return nil, fmt.Errorf("%s: no line ----", path)
-	}
-	c := &Case{Name: strings.TrimSuffix(filepath.Base(path), ".txt"), head: head}
-	if want != "" {
-		c.Want = strings.Split(strings.TrimSuffix(want, "\n"), "\n")
-	}
-	for i, line := range strings.Split(head, "\n") {
-		switch {
-		case line == "" || line[0] == '#':
-			continue
-		case c.Command == "":
-			err = c.configure(line)
-		default:
-			err = c.step(line)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
-		}
+	c := &Case{Name: nameOf(path)}
+	c.head, c.Want, err = parse(path, string(doc), c.configure, c.step)
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
+}
+
+func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".txt") }
+
+// parse gives the line of flags to configure and those behind it to step, and
+// returns the two parts of the file.
+func parse(path, doc string, configure, step func(line string) error) (head string, want []string, err error) {
+	head, below, ok := strings.Cut(doc, divider)
+	if !ok {
+		return "", nil, fmt.Errorf("%s: no line ----", path)
+	}
+	if below != "" {
+		want = strings.Split(strings.TrimSuffix(below, "\n"), "\n")
+	}
+	read := configure
+	for i, line := range strings.Split(head, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := read(line); err != nil {
+			return "", nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+		}
+		read = step
+	}
+	return head, want, nil
 }
 
 // Rewrite puts lines in the place of what the file at path wants.

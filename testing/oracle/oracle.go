@@ -1,5 +1,5 @@
-// Package oracle computes what a windowed GMV or average has to come to, for
-// tests to compare pipelines with.
+// Package oracle computes what a windowed GMV or average, or an interval join, has
+// to come to, for tests to compare pipelines with.
 //
 // It plays a script of elements and watermarks one step at a time and follows
 // the promises of the transforms to the letter: for an element with timestamp t
@@ -42,11 +42,17 @@
 // a row; if it had that already, it is withdrawn after it. All elements of the new
 // session count as not shown, those that were shown elsewhere since the merge.
 //
+// # Joins
+//
+// A [JoinConfig] plays a script of left and right elements and watermarks of the
+// join; [JoinConfig.Play] says what comes out when.
+//
 // # Independence
 //
 // Nothing here is shared with the transforms but the window functions. Sums are
 // big.Rats, which are exact, averages are rounded once, and state is a map, kept
-// for ever: this is for scripts of at most some thousands of steps.
+// for ever; joins compare every left element with every right one. This is for
+// scripts of at most some thousands of steps.
 package oracle
 
 import (
