@@ -2,7 +2,6 @@ package joins
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"tidemark/internal/routing"
@@ -83,8 +82,9 @@ func newCell(ru *rules) *cell {
 // finer timers than that would not say any more.
 const timersPerMessage = 32
 
-// take matches the rows of a message, and holds those that can match again.
-func (c *cell) take(msg []byte, to outlet) error {
+// take matches the rows of a message, and holds those that can match again. The id
+// is drawn afresh.
+func (c *cell) take(msg []byte, id uint64, to outlet) error {
 	rows, s, err := parseMessage(msg)
 	if err != nil || len(rows) == 0 {
 		return err
@@ -95,7 +95,6 @@ func (c *cell) take(msg []byte, to outlet) error {
 	}
 	grain := grainOf(times)
 	c.makeRoom()
-	id := rand.Uint64()
 	at := c.appendMessage(msg, grain, id)
 	for i := range rows {
 		r := &rows[i]

@@ -10,7 +10,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"tidemark/internal/remember"
 	"tidemark/joins/interval"
 )
 
@@ -24,6 +23,7 @@ type history struct {
 	out    []string
 	wm     int64
 	bundle int64
+	ids    uint64
 
 	memory map[int64]*cell // of all processes, by version
 	cell   *cell           // of this bundle, or nil
@@ -103,6 +103,12 @@ func (h *history) open() {
 	h.cell = c
 }
 
+// newID is scattered, but always the same.
+func (h *history) newID() uint64 {
+	h.ids++
+	return h.ids * 0x9E3779B97F4A7C15
+}
+
 func (h *history) save() {
 	for _, g := range h.cell.agenda.takeChanged(h.bundle) {
 		h.state.timers[g.timerID] = g.holdMs
@@ -114,7 +120,7 @@ func (h *history) save() {
 	if h.cell.empty() {
 		h.state.version, h.drawn = 0, false
 	} else if changed && !h.drawn {
-		h.state.version, h.drawn = remember.NewVersion(), true
+		h.state.version, h.drawn = int64(h.newID()), true
 	}
 }
 
@@ -140,7 +146,7 @@ func (h *history) do(f func()) {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			h.cell = c
+			h.cell, h.drawn = c, false
 			h.bundle++
 			h.fire() // without a word to the first
 			h.cell = nil
@@ -250,7 +256,7 @@ func TestCellLaws(t *testing.T) {
 			msg := m.bytes(s)
 			h.do(func() {
 				h.open()
-				if err := h.cell.take(msg, h); err != nil {
+				if err := h.cell.take(msg, h.newID(), h); err != nil {
 					t.Fatal(err)
 				}
 				h.save()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"time"
 
@@ -91,7 +92,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 		return err
 	}
 	f.out.begin(emit)
-	if err := h.take(msg, &f.out); err != nil {
+	if err := h.take(msg, rand.Uint64(), &f.out); err != nil {
 		return err
 	}
 	for _, g := range h.agenda.takeChanged(f.store.number) {
