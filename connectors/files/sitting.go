@@ -91,8 +91,8 @@ func (s *sitting) stay(d time.Duration) {
 	s.nowMs, s.until = now.UnixMilli(), now.Add(d)
 }
 
-// left is how much longer the bundle may wait.
-func (s *sitting) left() time.Duration { return s.until.Sub(s.pace.now()) }
+// remaining is how much longer the bundle may wait.
+func (s *sitting) remaining() time.Duration { return s.until.Sub(s.pace.now()) }
 
 // claim claims what was read.
 func (s *sitting) claim(c any) error {

@@ -179,7 +179,7 @@ func (b *streamBundle) read() (end bool, err error) {
 		it, err := b.in.next()
 		switch {
 		case errors.Is(err, errWait):
-			if !await(b.left(), b.in.pipe(), nil) {
+			if !await(b.remaining(), b.in.pipe(), nil) {
 				return false, nil
 			}
 			continue
