@@ -99,10 +99,13 @@ func TestPairAhead(t *testing.T) {
 	want := []seenAs{
 		{"right", 0, none},
 		{"left", 10, none},
-		{"right", 5, -10}, {"right", 16, -5},
-		{"right", 17, 0}, {"right", 40, 0},
+		{"right", 5, -10},
+		{"right", 16, -5},
+		{"right", 17, 0},
+		{"right", 40, 0},
 		{"", 0, 0}, // the line that was cut off
-		{"right", 50, 30}, {"right", 60, 40},
+		{"right", 50, 30},
+		{"right", 60, 40},
 	}
 	if diff := cmp.Diff(want, short(got)); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)
@@ -158,11 +161,15 @@ func TestPairIdle(t *testing.T) {
 		then(at(120), func() { pipe.hangUp(); other.hangUp() }),
 	))
 	want := []seenAs{
-		{"left", 10, none}, {"right", 50, none},
+		{"left", 10, none},
+		{"right", 50, none},
 		{"right", 70, 40},
-		{"left", 20, 60}, {"", 0, 0},
-		{"right", 100, 60}, {"left", 95, 60},
-		{"right", 85, 90}, {"right", 130, 90},
+		{"left", 20, 60},
+		{"", 0, 0},
+		{"right", 100, 60},
+		{"left", 95, 60},
+		{"right", 85, 90},
+		{"right", 130, 90},
 	}
 	if diff := cmp.Diff(want, short(got)); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)
