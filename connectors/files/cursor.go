@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"tidemark/connectors/records"
@@ -132,11 +131,10 @@ func (c *cursor) seekLine(in *os.File, s span) error {
 	return nil
 }
 
-// wait makes next wait for a pipe until the deadline.
-func (c *cursor) wait(deadline time.Time) {
-	if p, ok := c.lines.r.(*Pipe); ok {
-		p.deadline = deadline
-	}
+// pipe is what c reads where that is a pipe, or nil.
+func (c *cursor) pipe() *Pipe {
+	p, _ := c.lines.r.(*Pipe)
+	return p
 }
 
 func (c *cursor) close() {

@@ -2,8 +2,9 @@
 // newline-delimited JSON and comma-separated values, each also compressed.
 //
 // [Read] and [Stream] turn files into records at their event times and bad
-// records with their positions. Nothing is skipped: every line that is not blank
-// is one or the other, or a part of a row of several lines, or a header.
+// records with their positions; [ReadRows] and [StreamPair] do so for joins.
+// Nothing is skipped: every line that is not blank is one or the other, or a part
+// of a row of several lines, or a header.
 //
 // # Positions
 //

@@ -118,6 +118,30 @@ func (f File) Regular() bool {
 	return f.Path != "" && f.Pipe == "" && (err != nil || info.Mode().IsRegular())
 }
 
+// CheckPair says why two inputs cannot be read together, or returns nil: what can
+// be read only once cannot be on both sides.
+func CheckPair(left, right []File) error {
+	for _, l := range left {
+		if l.Regular() {
+			continue
+		}
+		if slices.ContainsFunc(right, l.same) {
+			return fmt.Errorf("%s: on both sides, and can be read only once, want a file", l.Name)
+		}
+	}
+	return nil
+}
+
+// same reports whether two files that can be read only once are one.
+func (f File) same(g File) bool {
+	if f.Path == "" || g.Path == "" {
+		return f.Path == g.Path && f.Pipe == g.Pipe
+	}
+	a, errA := os.Stat(f.Path)
+	b, errB := os.Stat(g.Path)
+	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
 // Paths are the paths of files, for checks against outputs.
 func Paths(files []File) []string {
 	var paths []string

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -14,9 +15,10 @@ import (
 
 // place is where a bundle has stopped.
 type place struct {
-	run   *tally.Tally // the attempt at a run
-	path  string
-	start int64
+	run    *tally.Tally // the attempt at a run
+	path   string
+	start  int64
+	fields string // of the records: who looks for others in a table cannot go on
 }
 
 // maxParked bounds the files that are kept open.
@@ -47,14 +49,32 @@ func (l *lot) park(p place, c *cursor) {
 	}
 }
 
+// opener opens files of records with certain fields.
+type opener struct {
+	run    *tally.Tally
+	limit  int // on the length of a record
+	dec    *records.Decoder
+	fields string
+}
+
+func newOpener(run *tally.Tally, f records.Fields, limit int) (opener, error) {
+	dec, err := records.NewDecoder(f)
+	return opener{run: run, limit: limit, dec: dec, fields: fmt.Sprintf("%#v", f)}, err
+}
+
 // resume returns a cursor at s: the one that the bundle before has left there, or
 // a new one.
-func resume(run *tally.Tally, f File, s span, limit int, dec *records.Decoder) (*cursor, error) {
-	if c := parked.take(place{run, f.Path, s.Start}); c != nil {
+func (o *opener) resume(f File, s span) (*cursor, error) {
+	if c := parked.take(o.place(f, s.Start)); c != nil {
 		return c, nil
 	}
-	return openCursor(f, s, limit, dec)
+	return openCursor(f, s, o.limit, o.dec)
 }
+
+// park leaves a cursor for the bundle that goes on at an offset.
+func (o *opener) park(f File, at int64, c *cursor) { parked.park(o.place(f, at), c) }
+
+func (o *opener) place(f File, at int64) place { return place{o.run, f.Path, at, o.fields} }
 
 // take returns a cursor that waits at p, or nil.
 func (l *lot) take(p place) *cursor {

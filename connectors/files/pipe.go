@@ -23,9 +23,8 @@ type Pipe struct {
 	chunks chan []byte
 	end    error // what the stream ended with; set before chunks is closed
 
-	deadline time.Time // until when Read waits
-	rest     []byte
-	cursor   *cursor // where the pipeline is in it
+	rest   []byte
+	cursor *cursor // where the pipeline is in it
 }
 
 // pipeChunks is how many buffers a pipe fills ahead of the pipeline.
@@ -70,40 +69,48 @@ func (p *Pipe) pump(r io.Reader) {
 	}
 }
 
-// Read returns what there is, waiting for it until the deadline, and errWait
-// where there is nothing then.
+// Read returns what there is, and errWait where there is nothing now.
 func (p *Pipe) Read(buf []byte) (int, error) {
 	if len(p.rest) == 0 {
-		chunk, ok, err := p.receive()
-		if err != nil {
-			return 0, err
+		select {
+		case chunk, ok := <-p.chunks:
+			if !ok {
+				return 0, p.end
+			}
+			p.rest = chunk
+		default:
+			return 0, errWait
 		}
-		if !ok {
-			return 0, p.end
-		}
-		p.rest = chunk
 	}
 	n := copy(buf, p.rest)
 	p.rest = p.rest[n:]
 	return n, nil
 }
 
-func (p *Pipe) receive() (chunk []byte, ok bool, err error) {
-	select {
-	case chunk, ok = <-p.chunks:
-		return chunk, ok, nil
-	default:
+// source is what a pipe has to say. That of no pipe is nothing, for ever.
+func (p *Pipe) source() <-chan []byte {
+	if p == nil {
+		return nil
 	}
-	wait := time.Until(p.deadline)
-	if wait <= 0 {
-		return nil, false, errWait
+	return p.chunks
+}
+
+// await waits, for as long as d, until one of two pipes whose Read has returned
+// errWait has something to say or has ended, and reports whether one has. Either
+// may be nil.
+func await(d time.Duration, a, b *Pipe) bool {
+	if d <= 0 {
+		return false
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case chunk, ok = <-p.chunks:
-		return chunk, ok, nil
+	case chunk := <-a.source():
+		a.rest = chunk // nothing where it has ended: Read finds that out again
+	case chunk := <-b.source():
+		b.rest = chunk
 	case <-timer.C:
-		return nil, false, errWait
+		return false
 	}
+	return true
 }

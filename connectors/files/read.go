@@ -38,7 +38,7 @@ type Record struct {
 	Value    float64
 	Source   string
 	Position int64
-	Raw      []byte // as it came in; empty in batch, where nothing is late
+	Raw      []byte // as it came in, JSON; for when it is there see [Config.KeepRaw]
 }
 
 // RecordOf is the record that v was read from, without its text.
@@ -63,6 +63,10 @@ type Config struct {
 
 	// MaxRecordBytes is the limit on the length of a record. Required.
 	MaxRecordBytes int
+
+	// KeepRaw makes every record carry its text. Without it only those of
+	// a stream do that are behind their mark: no other can be late.
+	KeepRaw bool
 }
 
 type (
@@ -86,21 +90,27 @@ func init() {
 // A file that cannot be read fails the job.
 func Read(s beam.Scope, cfg Config, files []File) (records, bad beam.PCollection) {
 	s = s.Scope("files.Read")
-	return beam.ParDo2(s, &readFn{Fields: cfg.Fields, MaxRecordBytes: cfg.MaxRecordBytes}, beam.CreateList(s, files))
+	fn := newReadFn(cfg)
+	return beam.ParDo2(s, &fn, beam.CreateList(s, files))
 }
 
 // readFn reads files in batch.
 type readFn struct {
 	Fields         records.Fields
 	MaxRecordBytes int
+	KeepRaw        bool
 
-	dec   *records.Decoder
-	tally *tally.Tally
+	opener opener
+	tally  *tally.Tally
+}
+
+func newReadFn(cfg Config) readFn {
+	return readFn{Fields: cfg.Fields, MaxRecordBytes: cfg.MaxRecordBytes, KeepRaw: cfg.KeepRaw}
 }
 
 func (f *readFn) Setup() (err error) {
 	f.tally = tally.Current()
-	f.dec, err = records.NewDecoder(f.Fields)
+	f.opener, err = newOpener(f.tally, f.Fields, f.MaxRecordBytes)
 	return err
 }
 
@@ -143,11 +153,23 @@ func (f *readFn) CreateTracker(s span) *sdf.LockRTracker { return sdf.NewLockRTr
 
 // ProcessElement reads a few megabytes of records, then checkpoints.
 func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file File, record emitRecord, bad emitBad) (sdf.ProcessContinuation, error) {
+	return f.read(ctx, rt, file, bad, func(in *cursor, it *item, v *records.Values) {
+		r := RecordOf(v, file.Name, it.position())
+		if f.KeepRaw {
+			r.Raw = in.raw(it)
+		}
+		record(mtime.Time(v.TimeMs), math.MinInt64, r)
+	})
+}
+
+// read hands the records of a bundle to good. What it gets is valid until it
+// returns.
+func (f *readFn) read(ctx context.Context, rt *sdf.LockRTracker, file File, bad emitBad, good func(*cursor, *item, *records.Values)) (sdf.ProcessContinuation, error) {
 	s := rt.GetRestriction().(span)
 	fail := func(err error) (sdf.ProcessContinuation, error) {
 		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)
 	}
-	in, err := resume(f.tally, file, s, f.MaxRecordBytes, f.dec)
+	in, err := f.opener.resume(file, s)
 	if err != nil {
 		return fail(err)
 	}
@@ -156,7 +178,7 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 	var n counts
 	at := s.Start
 	for at < s.Start+bundleBytes || n.read == 0 {
-		it, err := in.next(f.dec)
+		it, err := in.next(f.opener.dec)
 		if errors.Is(err, io.EOF) {
 			it.start = math.MaxInt64
 		} else if err != nil {
@@ -170,16 +192,15 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 		}
 		at = it.next
 		n.read++
-		pos := it.position()
-		if reason := in.decode(f.dec, &it, &v); reason != "" {
-			n.refuse(f.tally, bad, Bad{Source: file.Name, Position: pos, Raw: it.text, Reason: reason})
+		if reason := in.decode(f.opener.dec, &it, &v); reason != "" {
+			n.refuse(f.tally, bad, Bad{Source: file.Name, Position: it.position(), Raw: it.text, Reason: reason})
 			continue
 		}
-		record(mtime.Time(v.TimeMs), math.MinInt64, RecordOf(&v, file.Name, pos))
+		good(in, &it, &v)
 	}
 	n.add(ctx, f.tally)
 	if at < s.End {
-		parked.park(place{f.tally, file.Path, at}, in)
+		f.opener.park(file, at, in)
 	} else {
 		in.close() // nobody comes back
 	}

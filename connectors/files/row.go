@@ -1,11 +1,18 @@
 package files
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/sdf"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/connectors/records"
 )
 
 // Row is a record that is carried whole, as a join has it. Its key and its event
@@ -20,9 +27,36 @@ type Row struct {
 // WatermarkMs is the mark of the row.
 func (r Row) WatermarkMs() int64 { return r.MarkMs }
 
+type emitRow = func(beam.EventTime, string, Row)
+
 func init() {
+	register.DoFn5x2[context.Context, *sdf.LockRTracker, File, emitRow, emitBad, sdf.ProcessContinuation, error](&readRowsFn{})
+	register.Emitter3[beam.EventTime, string, Row]()
 	beam.RegisterType(reflect.TypeFor[Row]())
 	beam.RegisterCoder(reflect.TypeFor[Row](), encodeRow, decodeRow)
+}
+
+// ReadRows is [Read] for records that are carried whole, with or without KeepRaw.
+// rows is PCollection<KV<string, [Row]>> by the record's key, each at its event time
+// and with a mark of math.MinInt64; bad is PCollection<[Bad]>.
+func ReadRows(s beam.Scope, cfg Config, files []File) (rows, bad beam.PCollection) {
+	s = s.Scope("files.ReadRows")
+	return beam.ParDo2(s, &readRowsFn{newReadFn(cfg)}, beam.CreateList(s, files))
+}
+
+// readRowsFn is readFn for rows.
+type readRowsFn struct{ readFn }
+
+// ProcessElement reads a few megabytes of records, then checkpoints.
+func (f *readRowsFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file File, row emitRow, bad emitBad) (sdf.ProcessContinuation, error) {
+	return f.read(ctx, rt, file, bad, func(in *cursor, it *item, v *records.Values) {
+		row(mtime.Time(v.TimeMs), string(v.Key), rowOf(in, it, file.Name, math.MinInt64))
+	})
+}
+
+// rowOf is a record as a row.
+func rowOf(in *cursor, it *item, source string, markMs int64) Row {
+	return Row{MarkMs: markMs, Source: source, Position: it.position(), Raw: in.raw(it)}
 }
 
 // encodeRow is several times as fast as the coder that Beam makes for a struct.

@@ -34,10 +34,10 @@ func scan(cfg Config, dec *records.Decoder, file File, f func(v *records.Values,
 	defer in.close()
 	var v records.Values
 	for {
-		in.wait(time.Now().Add(time.Hour))
 		it, err := in.next(dec)
 		switch {
 		case errors.Is(err, errWait):
+			await(time.Hour, in.pipe(), nil)
 			continue
 		case errors.Is(err, io.EOF):
 			return nil

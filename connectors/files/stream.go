@@ -1,10 +1,8 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"reflect"
@@ -16,8 +14,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/connectors/records"
-	"tidemark/internal/halt"
-	"tidemark/internal/tally"
 )
 
 // StreamConfig says how to read a stream.
@@ -63,46 +59,26 @@ func init() {
 func Stream(s beam.Scope, cfg StreamConfig, files []File) (records, bad beam.PCollection) {
 	s = s.Scope("files.Stream")
 	return beam.ParDo2(s, &streamFn{
-		Fields:         cfg.Fields,
-		MaxRecordBytes: cfg.MaxRecordBytes,
-		OutOfOrderMs:   cfg.MaxOutOfOrderness.Milliseconds(),
-		FutureMs:       cfg.FutureLimit.Milliseconds(),
-		BundleBytes:    cmp.Or(cfg.BundleBytes, bundleBytes),
-		Grace:          grace,
+		pace:    newPace(cfg.MaxRecordBytes, cfg.MaxOutOfOrderness, cfg.FutureLimit, cfg.BundleBytes),
+		Fields:  cfg.Fields,
+		KeepRaw: cfg.KeepRaw,
 	}, beam.Create(s, Input{files}))
 }
-
-// grace is how long the end of a pipe waits for an interrupt: the terminal
-// interrupts the program that feeds the pipe as well, whose end may be seen first.
-const grace = 100 * time.Millisecond
-
-// A bundle of a pipe ends this long after its first record, or, where nothing
-// comes, this long after it has begun.
-const (
-	lingerTime = 20 * time.Millisecond
-	patience   = 250 * time.Millisecond
-)
 
 // streamFn reads the files of an input in turn. Behind the last one there is one
 // more place, with nothing at it: the source reports a watermark at infinity
 // there and checkpoints itself for the last time. Without that, Prism can get
 // stuck at the watermark of the checkpoint before.
 type streamFn struct {
-	Fields         records.Fields
-	MaxRecordBytes int
-	OutOfOrderMs   int64
-	FutureMs       int64
-	BundleBytes    int64
-	Grace          time.Duration
+	pace
+	Fields  records.Fields
+	KeepRaw bool
 
-	dec   *records.Decoder
-	tally *tally.Tally
-	halt  *halt.Switch
+	opener opener
 }
 
 func (f *streamFn) Setup() (err error) {
-	f.tally, f.halt = tally.Current(), halt.Current()
-	f.dec, err = records.NewDecoder(f.Fields)
+	f.opener, err = f.setup(f.Fields)
 	return err
 }
 
@@ -162,21 +138,21 @@ func (f *streamFn) ProcessElement(ctx context.Context, w *bounded, rt *sdf.LockR
 		return f.finish(w, rt, over)
 	}
 
-	file := in.Files[s.File]
-	b := streamBundle{streamFn: f, w: w, rt: rt, file: file, index: s.File, record: record, bad: bad}
-	end, err := b.read(s)
+	b := streamBundle{sitting: f.sit(rt, bad), streamFn: f, w: w, in: reel{opener: &f.opener, files: in.Files, at: s}, record: record}
+	end, err := b.read()
 	b.n.add(ctx, f.tally)
 	f.tally.Reached(w.ms)
 	switch {
 	case err != nil:
-		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)
-	case end && s.File+1 == over:
-		if file.Pipe != "" && f.halt.AskedWithin(f.Grace) {
+		return sdf.StopProcessing(), err
+	case !end:
+	case s.File+1 == over:
+		if b.in.file().Pipe != "" && f.halt.AskedWithin(f.Grace) {
 			f.halt.Stopped(w.ms)
 		}
 		return f.finish(w, rt, over)
-	case end:
-		rt.TryClaim(claim{file: s.File + 1, next: 0, line: 1})
+	default:
+		rt.TryClaim(b.in.turn())
 	}
 	return sdf.ResumeProcessingIn(0), nil
 }
@@ -190,86 +166,46 @@ func (f *streamFn) finish(w *bounded, rt *sdf.LockRTracker, over int64) (sdf.Pro
 
 // streamBundle is one bundle of a stream.
 type streamBundle struct {
+	sitting
 	*streamFn
 	w      *bounded
-	rt     *sdf.LockRTracker
-	file   File
-	index  int64
+	in     reel
 	record emitRecord
-	bad    emitBad
-
-	n     counts
-	v     records.Values
-	nowMs int64
 }
 
-// read reads on at s and reports whether the file has ended.
-func (b *streamBundle) read(s span) (end bool, err error) {
-	in, err := resume(b.tally, b.file, s, b.MaxRecordBytes, b.dec)
-	if err != nil {
-		return false, err
-	}
-	now := time.Now()
-	b.nowMs = now.UnixMilli()
-	in.wait(now.Add(patience))
-	at := s.Start
-	for at < s.Start+b.BundleBytes {
-		it, err := in.next(b.dec)
+// read reads on and reports whether the file has ended.
+func (b *streamBundle) read() (end bool, err error) {
+	for b.in.bytes < b.BundleBytes {
+		it, err := b.in.next()
 		switch {
 		case errors.Is(err, errWait):
-			return false, nil
+			if !await(b.remaining(), b.in.pipe(), nil) {
+				return false, nil
+			}
+			continue
 		case errors.Is(err, io.EOF):
-			in.close()
 			return true, nil
 		case err != nil:
-			in.close()
 			return false, err
 		}
-		if b.n.read == 0 {
-			now = time.Now()
-			b.nowMs = now.UnixMilli()
-			in.wait(now.Add(lingerTime))
+		if err := b.claim(b.in.claim(&it)); err != nil {
+			return false, err
 		}
-		c := it.claim()
-		c.file = b.index
-		if !b.rt.TryClaim(c) {
-			return false, errors.New("files: a stream was split while it was read")
-		}
-		at = it.next
-		b.take(in, &it)
+		b.take(&it)
 	}
-	if b.file.Pipe == "" {
-		parked.park(place{b.tally, b.file.Path, at}, in)
-	}
+	b.in.park()
 	return false, nil
 }
 
 // take emits one record.
-func (b *streamBundle) take(in *cursor, it *item) {
-	b.n.read++
-	pos := it.position()
-	reason := in.decode(b.dec, it, &b.v)
-	if reason == "" {
-		reason = b.future()
-	}
-	if reason != "" {
-		b.n.refuse(b.tally, b.bad, Bad{Source: b.file.Name, Position: pos, Raw: it.text, Reason: reason})
+func (b *streamBundle) take(it *item) {
+	if !b.understand(&b.in, it) {
 		return
 	}
-	r := RecordOf(&b.v, b.file.Name, pos)
-	if b.v.TimeMs < b.w.ms {
-		r.Raw = in.raw(it)
+	r := RecordOf(&b.v, b.in.file().Name, it.position())
+	if b.KeepRaw || b.v.TimeMs < b.w.ms {
+		r.Raw = b.in.raw(it)
 	}
 	b.record(mtime.Time(b.v.TimeMs), b.w.ms, r)
 	b.w.see(b.v.TimeMs, b.OutOfOrderMs)
-}
-
-// future says why a record is too far ahead of the clock.
-func (b *streamBundle) future() string {
-	ahead := b.v.TimeMs - b.nowMs
-	if b.FutureMs == 0 || ahead <= b.FutureMs {
-		return ""
-	}
-	return fmt.Sprintf("the time %s is %v ahead of the clock, the limit is %v: a wrong clock would make everyone else late",
-		records.FormatTime(b.v.TimeMs), time.Duration(ahead)*time.Millisecond, time.Duration(b.FutureMs)*time.Millisecond)
 }

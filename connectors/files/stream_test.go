@@ -35,7 +35,7 @@ func event(tMs int64) string { return fmt.Sprintf(`{"k":"a","t":%d,"m":1}`, tMs)
 // streamOf is a stream with a watermark 10 ms behind.
 func streamOf(t fataler, bundle int64) *streamFn {
 	t.Helper()
-	fn := &streamFn{Fields: fields, MaxRecordBytes: 100, OutOfOrderMs: 10, BundleBytes: bundle}
+	fn := &streamFn{Fields: fields, pace: pace{MaxRecordBytes: 100, OutOfOrderMs: 10, BundleBytes: bundle}}
 	if err := fn.Setup(); err != nil {
 		t.Fatal(err)
 	}

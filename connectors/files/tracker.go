@@ -35,6 +35,12 @@ type claim struct {
 	line  int64 // the number of the next line; 0 where positions are offsets
 }
 
+// after is s without what c claims.
+func (s span) after(c claim) span {
+	s.File, s.Start, s.Line, s.Cut = c.file, c.next, c.line, false
+	return s
+}
+
 // claim is that of it.
 func (it *item) claim() claim {
 	c := claim{start: it.start, next: it.next}
@@ -69,7 +75,7 @@ func (t *tracker) TryClaim(pos any) bool {
 		t.done = true
 		return false
 	}
-	t.rest.File, t.rest.Start, t.rest.Line, t.rest.Cut = c.file, c.next, c.line, false
+	t.rest = t.rest.after(c)
 	return true
 }
 

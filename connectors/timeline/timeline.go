@@ -7,6 +7,11 @@
 //	{"watermark": "2019-07-24T08:05:00Z"}
 //	{"processing_time": "30s"}
 //
+// In the script of a join, an event is one of the left or of the right side:
+//
+//	{"left": {"key": "a", "time": 1718089200000}}
+//	{"right": {"key": "a", "time": 1718089201000}}
+//
 // A watermark is an RFC 3339 string, an integer in ms, or "+inf"; one that is
 // not higher than the last has no effect. Processing time advances by a
 // duration. The script ends with an implicit watermark of +inf.
@@ -18,6 +23,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"tidemark/connectors/records"
@@ -34,7 +41,18 @@ const (
 	Event Kind = iota
 	Watermark
 	ProcessingTime
+	Left  // an event of the left side of a join
+	Right // an event of its right side
 )
+
+// names are the names of steps, by kind, and shapes their forms.
+var (
+	names  = [...]string{"event", "watermark", "processing_time", "left", "right"}
+	shapes = [...]string{`{"event": {...}}`, `{"watermark": ...}`, `{"processing_time": "..."}`, `{"left": {...}}`, `{"right": {...}}`}
+)
+
+// IsEvent reports whether the step is an event, of either side or of none.
+func (k Kind) IsEvent() bool { return k == Event || k == Left || k == Right }
 
 // Step is one step of a script.
 type Step struct {
@@ -46,8 +64,14 @@ type Step struct {
 	Advance     time.Duration // of processing time
 }
 
-// Parse reads a script. An error names the line of the first malformed step.
-func Parse(script []byte) ([]Step, error) {
+// Parse reads a script whose events are of the given kinds: [Event] where none is
+// given, [Left] and [Right] for a join. An error names the line of the first
+// malformed step.
+func Parse(script []byte, events ...Kind) ([]Step, error) {
+	if len(events) == 0 {
+		events = []Kind{Event}
+	}
+	kinds := append(slices.Clone(events), Watermark, ProcessingTime)
 	var steps []Step
 	ended := false
 	number := 0
@@ -60,10 +84,10 @@ func Parse(script []byte) ([]Step, error) {
 		if len(ln) == 0 || ln[0] == '#' {
 			continue
 		}
-		st, err := parseStep(ln)
+		st, err := parseStep(ln, kinds)
 		switch {
 		case err != nil:
-		case st.Kind == Event && ended:
+		case st.Kind.IsEvent() && ended:
 			err = errors.New("an event after a watermark of +inf")
 		case st.Kind == Watermark && st.WatermarkMs == Infinity:
 			ended = true
@@ -77,34 +101,40 @@ func Parse(script []byte) ([]Step, error) {
 	return steps, nil
 }
 
-func parseStep(ln []byte) (Step, error) {
-	const want = `want one of {"event": {...}}, {"watermark": ...}, {"processing_time": "..."}`
+func parseStep(ln []byte, kinds []Kind) (Step, error) {
+	fail := func(format string, args ...any) (Step, error) {
+		var want []string
+		for _, k := range kinds {
+			want = append(want, shapes[k])
+		}
+		return Step{}, fmt.Errorf("%s, want one of %s", fmt.Sprintf(format, args...), strings.Join(want, ", "))
+	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(ln, &fields); err != nil || fields == nil {
-		return Step{}, fmt.Errorf("not a JSON object, %s", want)
+		return fail("not a JSON object")
 	}
 	if n := countFields(ln); n != 1 {
-		return Step{}, fmt.Errorf("%d fields, %s", n, want)
+		return fail("%d fields", n)
 	}
 	for name, value := range fields {
-		switch name {
-		case "event":
-			return Step{Kind: Event, Event: value}, nil
-		case "watermark":
-			ms, err := parseWatermark(value)
-			if err != nil {
-				return Step{}, fmt.Errorf("watermark: %w", err)
-			}
-			return Step{Kind: Watermark, WatermarkMs: ms}, nil
-		case "processing_time":
-			d, err := parseAdvance(value)
-			if err != nil {
-				return Step{}, fmt.Errorf("processing_time: %w", err)
-			}
-			return Step{Kind: ProcessingTime, Advance: d}, nil
-		default:
-			return Step{}, fmt.Errorf("field %.64q, %s", name, want)
+		kind := Kind(slices.Index(names[:], name))
+		if !slices.Contains(kinds, kind) {
+			return fail("field %.64q", name)
 		}
+		st := Step{Kind: kind}
+		var err error
+		switch kind {
+		case Watermark:
+			st.WatermarkMs, err = parseWatermark(value)
+		case ProcessingTime:
+			st.Advance, err = parseAdvance(value)
+		default:
+			st.Event = value
+		}
+		if err != nil {
+			return Step{}, fmt.Errorf("%s: %w", name, err)
+		}
+		return st, nil
 	}
 	panic("unreachable: the object has one field")
 }

@@ -153,6 +153,46 @@ func TestParseMalformed(t *testing.T) {
 	}
 }
 
+// TestParseJoin reads scripts with events of two sides.
+func TestParseJoin(t *testing.T) {
+	const script = `{"left": {"key": "a"}}` + "\n" + `{"right": 1}` + "\n" + `{"watermark": 5}` + "\n" + `{"l\u0065ft": null}` + "\n" + `{"processing_time": "1s"}`
+	got, err := timeline.Parse([]byte(script), timeline.Left, timeline.Right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []timeline.Step{
+		{Number: 1, Kind: timeline.Left, Event: []byte(`{"key": "a"}`)},
+		{Number: 2, Kind: timeline.Right, Event: []byte(`1`)},
+		watermark(3, 5),
+		{Number: 4, Kind: timeline.Left, Event: []byte(`null`)},
+		{Number: 5, Kind: timeline.ProcessingTime, Advance: time.Second},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mismatch (-want +got):\n%s", diff)
+	}
+	for kind, want := range map[timeline.Kind]bool{timeline.Event: true, timeline.Left: true, timeline.Right: true, timeline.Watermark: false, timeline.ProcessingTime: false} {
+		if kind.IsEvent() != want {
+			t.Errorf("kind %d is an event: %v", kind, !want)
+		}
+	}
+
+	const steps = `, want one of {"left": {...}}, {"right": {...}}, {"watermark": ...}, {"processing_time": "..."}`
+	for _, c := range []struct{ script, want string }{
+		{`{"event": {}}`, `line 1, step 1: field "event"` + steps},
+		{`{"left": {}, "right": {}}`, `line 1, step 1: 2 fields` + steps},
+		{`{"LEFT": {}}`, `line 1, step 1: field "LEFT"` + steps},
+		{`left`, `line 1, step 1: not a JSON object` + steps},
+		{`{"watermark": null}`, `line 1, step 1: watermark: null, want an RFC 3339 string, an integer in ms, or "+inf"`},
+		{`{"watermark": "+inf"}` + "\n" + `{"left": {}}`, `line 2, step 2: an event after a watermark of +inf`},
+		{`{"watermark": "+inf"}` + "\n" + `{"right": {}}`, `line 2, step 2: an event after a watermark of +inf`},
+	} {
+		got, err := timeline.Parse([]byte(c.script), timeline.Left, timeline.Right)
+		if err == nil || err.Error() != c.want || got != nil {
+			t.Errorf("%q: %+v, error %v\nwant %s", c.script, got, err, c.want)
+		}
+	}
+}
+
 // FuzzParse checks that Parse takes any bytes, and what its steps and errors
 // promise.
 func FuzzParse(f *testing.F) {
