@@ -76,8 +76,9 @@ func TestJoinFaults(t *testing.T) {
 			l.status, l.sum.Left.Open = Interrupted, 1
 			l.rows = map[string][]string{"left": pairs, "full": all(pairs, rights), "left_anti": {}}[l.typ]
 		}, ""},
-		{"interrupted, one that is open is there", []string{"left", "left_anti", "full"}, func(l *load) { l.status, l.sum.Left.Open = Interrupted, 1 },
-			"left_unmatched=1, left_open=1, and 1 rows are of a left record alone, want 0"},
+		{"interrupted, one that is open is there", []string{"left", "left_anti", "full"}, func(l *load) {
+			l.status, l.sum.Left.Open = Interrupted, 1
+		}, "left_unmatched=1, left_open=1, and 1 rows are of a left record alone, want 0"},
 	} {
 		for _, typ := range c.types {
 			t.Run(c.name+"/"+typ, func(t *testing.T) {

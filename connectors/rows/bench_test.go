@@ -40,6 +40,8 @@ func benchRows() map[string]func(dst []byte) []byte {
 	pair := Joined{Key: "c-4711", Left: &files.Row{Source: "orders.ndjson", Position: 4711, Raw: event}, Right: &files.Row{Source: "payments.ndjson", Position: 4712, Raw: event}}
 	lateJoin := JoinLate{Side: Left, Event: event, TimeMs: 1_559_347_200_123, Source: "orders.ndjson", Position: 4711}
 	return map[string]func(dst []byte) []byte{
+		"record":       func(dst []byte) []byte { return appendRecord(dst, 0, event) },
+		"event":        func(dst []byte) []byte { return appendJSON(dst, 0, event) },
 		"joined":       func(dst []byte) []byte { return AppendJoined(dst, 1_559_347_200_123, &pair) },
 		"joined_mart":  func(dst []byte) []byte { return appendJoined(dst, Mart, 1_559_347_200_123, &pair) },
 		"joined_csv":   func(dst []byte) []byte { return appendJoined(dst, CSV, 1_559_347_200_123, &pair) },
