@@ -46,8 +46,8 @@ type kind struct {
 	// build adds the pipeline.
 	build func(s scope, src pipelines.Source, out pipelines.Outputs, cfg aggregate.Config) error
 
-	// aggregate is what its rows are in a mart.
-	aggregate mart.Aggregate
+	// work is what it is to a mart.
+	work mart.Work
 }
 
 func (g *aggregateFlags) define(fs *flagSet, k *kind) {
@@ -156,10 +156,10 @@ func (k *kind) run(ctx context.Context, args []string) error {
 // outputs checks where everything goes.
 func (g *aggregateFlags) outputs(fs *flagSet, k *kind, windows windowfns.Fn, in input, args []string) (outlets, error) {
 	out := outlets{how: g.release(in), stdout: os.Stdout}
-	layout := func(f rows.Format) sink.Layout { return k.layout(f, g) }
+	around := layouts{rows: func(f rows.Format) sink.Layout { return k.layout(f, g) }, late: rows.LateLayout}
 	inputs := append(files.Paths(in.files), in.name)
 	var err error
-	if out.list, err = g.outputFlags.resolve(inputs, layout); err != nil {
+	if out.list, err = g.outputFlags.resolve(inputs, around); err != nil {
 		return outlets{}, err
 	}
 	if out.how.streamed() {
@@ -167,7 +167,7 @@ func (g *aggregateFlags) outputs(fs *flagSet, k *kind, windows windowfns.Fn, in 
 			return outlets{}, err
 		}
 	}
-	toMart, to, err := g.martOutputs(append(inputs, g.output, g.late, g.bad))
+	toMart, to, err := g.martOutputs(k.work, append(inputs, g.output, g.late, g.bad))
 	if err != nil {
 		return outlets{}, err
 	}
@@ -179,7 +179,7 @@ func (g *aggregateFlags) outputs(fs *flagSet, k *kind, windows windowfns.Fn, in 
 		return out, nil
 	}
 	_, sessions := windows.(windowfns.Session)
-	to.info = mart.RunInfo{Job: name, Command: strings.Join(append([]string{k.name}, args...), " "), Aggregate: k.aggregate, Sessions: sessions}
+	to.info = mart.RunInfo{Job: name, Command: strings.Join(append([]string{k.name}, args...), " "), Work: k.work, Sessions: sessions}
 	if err := mart.CheckJob(to.path, to.info); err != nil {
 		return outlets{}, usagef("--job: %w", err)
 	}

@@ -17,7 +17,7 @@ comes within the allowed lateness. What comes later goes to --late_output.
 
 usage: tidemark average --input FILE --window 3m --every 1m [flags]
        tidemark average --timeline FILE --window 3m --every 1m [flags]`,
-	aggregate: mart.Average,
+	work: mart.Average,
 
 	define: func(g *aggregateFlags, fs *flagSet) {
 		fs.section("", func() {

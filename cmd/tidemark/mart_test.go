@@ -245,10 +245,10 @@ func TestMartRefused(t *testing.T) {
 	write(t, dir, "text.db", strings.Repeat("key,sum\n", 100))
 	fill(t, filepath.Join(dir, "mart.db"), "orders", 0)
 	fill(t, filepath.Join(dir, "next.db"), "orders", 0)
-	alter(t, filepath.Join(dir, "next.db"), "PRAGMA user_version = 3")
+	alter(t, filepath.Join(dir, "next.db"), "PRAGMA user_version = 4")
 	before := contents(t, dir)
 	for _, c := range []struct{ args, want string }{
-		{"--input in.ndjson --output sqlite:next.db", `--output: mart "next.db": not a mart of this version: its schema version (user_version) is 3, want 2`},
+		{"--input in.ndjson --output sqlite:next.db", `--output: mart "next.db": not a mart of this version: its schema version (user_version) is 4, want 3`},
 		{"--input in.ndjson --late_output sqlite:text.db", `--late_output: mart "text.db": not a mart: not a SQLite file`},
 		{"--input in.ndjson --output sqlite:in.ndjson", `--output: mart "in.ndjson": not a mart`},
 		{"--input in.ndjson --output sqlite:gone/mart.db", `--output: mart "gone/mart.db": folder "gone": no such file`},

@@ -107,8 +107,8 @@ func TestMartInfo(t *testing.T) {
 		windows windowfns.Fn
 		want    mart.RunInfo
 	}{
-		{&gmvCommand, windowfns.Tumbling{Size: time.Hour}, mart.RunInfo{Job: "j", Command: "gmv x", Aggregate: mart.GMV}},
-		{&averageCommand, windowfns.Session{Gap: time.Hour}, mart.RunInfo{Job: "j", Command: "average x", Aggregate: mart.Average, Sessions: true}},
+		{&gmvCommand, windowfns.Tumbling{Size: time.Hour}, mart.RunInfo{Job: "j", Command: "gmv x", Work: mart.GMV}},
+		{&averageCommand, windowfns.Session{Gap: time.Hour}, mart.RunInfo{Job: "j", Command: "average x", Work: mart.Average, Sessions: true}},
 	} {
 		var g aggregateFlags
 		fs := onFlagSet(new(flag.FlagSet), "any", "")

@@ -13,7 +13,7 @@ import (
 )
 
 // countsOutput names the output of window counts, which no flag asks for: a mart
-// always has them.
+// always has them, of all that has windows.
 const countsOutput = "window_counts"
 
 // martPatience is how long a run waits for others that write to its mart.
@@ -30,13 +30,13 @@ type martSink struct {
 
 // martOutputs are the outputs that go to a mart, and the mart; nil if there is
 // none. What is asked for nowhere goes to the mart that the rows go to.
-func (o *outputFlags) martOutputs(taken []string) (outs []output, to *martSink, err error) {
+func (o *outputFlags) martOutputs(work mart.Work, taken []string) (outs []output, to *martSink, err error) {
 	_, all := mart.ParsePath(o.output)
 	for _, f := range []struct {
 		flag, uri string
 		kind      mart.Kind
 	}{{"output", o.output, mart.Rows}, {"late_output", o.late, mart.Late}, {"bad_output", o.bad, mart.Bad}} {
-		out := output{flag: f.flag, kind: f.kind, format: rows.JSON}
+		out := output{flag: f.flag, kind: f.kind, format: rows.Mart}
 		path, ok := mart.ParsePath(f.uri)
 		switch {
 		case !ok && f.uri == "" && all:
@@ -61,7 +61,10 @@ func (o *outputFlags) martOutputs(taken []string) (outs []output, to *martSink, 
 			return nil, nil, usagef("the mart %s is another file of this run, want a file of its own", to.path)
 		}
 	}
-	return append(outs, output{flag: countsOutput, kind: mart.Counts, format: rows.JSON, implied: true}), to, nil
+	if work != mart.Join {
+		outs = append(outs, output{flag: countsOutput, kind: mart.Counts, format: rows.Mart, implied: true})
+	}
+	return outs, to, nil
 }
 
 // jobName is the name of the job in a mart: the one given, or one made from the
@@ -98,9 +101,16 @@ func (m *martSink) begin() (err error) {
 
 // summaryOf is the account of a run for the mart.
 func summaryOf(counts *tally.Tally) mart.Summary {
+	get := counts.Get
+	side := func(s bySide) mart.SideCounts {
+		return mart.SideCounts{
+			Assigned: get(s.assigned), Joined: get(s.joined), Unmatched: get(s.unmatched), Late: get(s.late), OverLimit: get(s.overLimit), Open: get(s.open),
+		}
+	}
 	return mart.Summary{
-		Read: counts.Get(tally.Read), Bad: counts.Get(tally.Bad), Assigned: counts.Get(tally.Assigned), Added: counts.Get(tally.Added),
-		Corrected: counts.Get(tally.Corrected), Late: counts.Get(tally.Late), Overflowed: counts.Get(tally.Overflowed),
+		Read: get(tally.Read), Bad: get(tally.Bad), Assigned: get(tally.Assigned), Added: get(tally.Added),
+		Corrected: get(tally.Corrected), Late: get(tally.Late), Overflowed: get(tally.Overflowed),
+		OverLimit: get(tally.OverLimit), Left: side(sides[0]), Right: side(sides[1]),
 	}
 }
 

@@ -49,9 +49,15 @@ type output struct {
 	implied bool // no flag asks for it
 }
 
+// layouts are what stands around the lines of a command's outputs. Bad records look
+// the same everywhere.
+type layouts struct {
+	rows, late func(rows.Format) sink.Layout
+}
+
 // resolve checks that the outputs can be written, and that none of them is
 // another one or an input.
-func (o *outputFlags) resolve(inputs []string, layout func(rows.Format) sink.Layout) ([]output, error) {
+func (o *outputFlags) resolve(inputs []string, around layouts) ([]output, error) {
 	var outs []output
 	var targets []sink.Target
 	for _, f := range []struct{ name, uri string }{{"output", o.output}, {"late_output", o.late}, {"bad_output", o.bad}} {
@@ -68,7 +74,7 @@ func (o *outputFlags) resolve(inputs []string, layout func(rows.Format) sink.Lay
 		if err != nil {
 			return nil, usagef("--%s: %w", f.name, err)
 		}
-		outs = append(outs, o.dressed(f.name, t, layout))
+		outs = append(outs, o.dressed(f.name, t, around))
 		if !t.IsStdout() { // several can be there
 			targets = append(targets, t)
 		}
@@ -111,7 +117,7 @@ func (o *outputFlags) checkFormat() error {
 }
 
 // dressed is the output of a flag, with what stands around its lines.
-func (o *outputFlags) dressed(flag string, t sink.Target, layout func(rows.Format) sink.Layout) output {
+func (o *outputFlags) dressed(flag string, t sink.Target, around layouts) output {
 	out := output{flag: flag, target: t, format: rows.JSON}
 	switch {
 	case t.IsCSV():
@@ -121,9 +127,9 @@ func (o *outputFlags) dressed(flag string, t sink.Target, layout func(rows.Forma
 	}
 	switch flag {
 	case "output":
-		out.layout = layout(out.format)
+		out.layout = around.rows(out.format)
 	case "late_output":
-		out.layout = rows.LateLayout(out.format)
+		out.layout = around.late(out.format)
 	default:
 		out.layout = rows.BadLayout(out.format)
 	}

@@ -21,6 +21,9 @@ mart (of sessions, over all windows); and that all windows come to what that run
 has counted, if it has replaced the job.
 Prints a row for each window of each job, one for each currency of a job that has
 any, and one for the job.
+A join has a row for the job only. For each side, assigned = joined + unmatched +
+late + over_limit has to hold, and late records, pairs and rows of one side in the
+mart have to be as many as was counted, if its run is done or interrupted.
 Exit status 1 if it does not hold anywhere, after all rows are printed. A newest
 run that is running, crashed, failed or interrupted is noted on standard error.
 A stream from a pipe does not remove rows of earlier runs of its job: where it
@@ -134,6 +137,10 @@ func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer)
 		if b.OfJob {
 			row.Bad = b.Bad
 		}
+		var line any = row
+		if b.Join != nil {
+			line = joinBalanceOf(b)
+		}
 		if err := b.Check(); err != nil {
 			faults = append(faults, err)
 		}
@@ -148,7 +155,7 @@ func reconcile(ctx context.Context, m *mart.Mart, job string, out *bufio.Writer)
 				notes = append(notes, n)
 			}
 		}
-		return enc.Encode(row)
+		return enc.Encode(line)
 	})
 	return faults, notes, err
 }

@@ -81,7 +81,7 @@ func TestReconcile(t *testing.T) {
 	large := strings.NewReplacer(`"assigned_sum":"1"`, `"assigned_sum":"`+huge+`"`, `"added_sum":"1"`, `"added_sum":"`+huge+`"`)
 	fill(t, path, "orders", 2, countsOf(9, "", 3, 2, 1, 1), large.Replace(countsOf(8, "", 1, 1, 0, 0)))
 	fill(t, path, "<money>", 0, countsOf(8, "USD", 1, 0, 0, 1), countsOf(8, "EUR", 2, 2, 0, 0), countsOf(9, "EUR", 1, 1, 1, 0))
-	fillFor(t, path, mart.RunInfo{Job: "readings", Aggregate: mart.Average}, 1, plain(countsOf(8, "", 3, 2, 1, 1)))
+	fillFor(t, path, mart.RunInfo{Job: "readings", Work: mart.Average}, 1, plain(countsOf(8, "", 3, 2, 1, 1)))
 	before := contents(t, dir)
 
 	money := balanceOf("<money>", 8, `"currency":"EUR","assigned":2,"added":2,"corrected":0,"late":0,"assigned_sum":2,"added_sum":2,"corrected_sum":0,"late_sum":0`) +
@@ -152,7 +152,7 @@ func TestReconcileFails(t *testing.T) {
 	fill(t, path, "good", 0, countsOf(8, "", 1, 1, 0, 0))
 	fill(t, path, "money", 0, strings.Replace(countsOf(8, "", 2, 1, 0, 1), `"late_sum":"1"`, `"late_sum":"0"`, 1))
 	fill(t, path, "orders", 0, countsOf(8, "", 1, 1, 0, 0), countsOf(9, "", 3, 1, 1, 1))
-	fillFor(t, path, mart.RunInfo{Job: "readings", Aggregate: mart.Average}, 0, plain(countsOf(8, "", 2, 1, 0, 0)))
+	fillFor(t, path, mart.RunInfo{Job: "readings", Work: mart.Average}, 0, plain(countsOf(8, "", 2, 1, 0, 0)))
 	for job, want := range map[string]string{
 		"readings": `tidemark: the conservation law does not hold in 2 rows: job "readings", window 2024-06-01T08:00:00Z to 2024-06-01T09:00:00Z: ` +
 			"assigned=2 is not added=1 + late=0",
@@ -197,7 +197,7 @@ func TestReconcileFails(t *testing.T) {
 func TestReconcileRows(t *testing.T) {
 	counts := countsOf(8, "", 1, 1, 0, 0)
 	for _, c := range []struct {
-		aggregate   mart.Aggregate
+		aggregate   mart.Work
 		row, counts string
 	}{
 		{mart.GMV, hourRow("a", 8, 2, 1, "08:00:00"), strings.ReplaceAll(counts, `"1"`, `"2"`)},
@@ -207,7 +207,7 @@ func TestReconcileRows(t *testing.T) {
 	}
 }
 
-func testReconcileRows(t *testing.T, aggregate mart.Aggregate, row, counts string) {
+func testReconcileRows(t *testing.T, aggregate mart.Work, row, counts string) {
 	dir := t.TempDir()
 	m, err := mart.Open(filepath.Join(dir, "mart.db"))
 	if err != nil {
@@ -215,7 +215,7 @@ func testReconcileRows(t *testing.T, aggregate mart.Aggregate, row, counts strin
 	}
 	lines := func(line string) mart.Lines { return func(emit func([]byte) error) error { return emit([]byte(line)) } }
 	for _, job := range []string{"good", "wrong"} {
-		run, err := m.Begin(mart.RunInfo{Job: job, Aggregate: aggregate})
+		run, err := m.Begin(mart.RunInfo{Job: job, Work: aggregate})
 		if err == nil {
 			all := map[mart.Kind]mart.Lines{mart.Rows: lines(strings.TrimSpace(row)), mart.Counts: lines(counts)}
 			if job == "wrong" {
@@ -227,7 +227,7 @@ func testReconcileRows(t *testing.T, aggregate mart.Aggregate, row, counts strin
 			t.Fatal(err)
 		}
 	}
-	run, err := m.Begin(mart.RunInfo{Job: "good", Aggregate: aggregate})
+	run, err := m.Begin(mart.RunInfo{Job: "good", Work: aggregate})
 	if err := errors.Join(err, run.Finish(mart.Failed, mart.Summary{}), m.Close()); err != nil {
 		t.Fatal(err)
 	}

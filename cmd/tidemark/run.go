@@ -102,6 +102,7 @@ type job struct {
 	runFlags
 	outlets
 	stderr io.Writer
+	sides  bool // it joins: the summary has the counts of each side
 }
 
 // run runs what prepare returns and prints the summary.
@@ -210,39 +211,6 @@ func (j *job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResul
 		runner = "prism"
 	}
 	return beam.Run(ctx, runner, p)
-}
-
-// conserved checks that nothing was lost.
-func conserved(counts *tally.Tally) error {
-	assigned, added, late, over := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late), counts.Get(tally.OverLimit)
-	if assigned != added+late+over {
-		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d + over_limit=%d", assigned, added, late, over)
-	}
-	return nil
-}
-
-// summarize prints the last line on standard error.
-func (j *job) summarize(counts *tally.Tally) error {
-	bad, overflowed := counts.Get(tally.Bad), counts.Get(tally.Overflowed)
-	assigned, added, late := counts.Get(tally.Assigned), counts.Get(tally.Added), counts.Get(tally.Late)
-	if bad+overflowed > 0 && !j.has("bad_output") {
-		where := "--bad_output FILE takes them all, with reasons"
-		if j.outlet("bad_output").ID != "" {
-			where = "they are in the mart, with reasons"
-		}
-		_, _ = fmt.Fprintf(j.stderr, "tidemark: not understood, or outside int64: %s; %s\n", counts.Example(), where)
-	}
-	line := fmt.Sprintf("read=%d bad=%d assigned=%d added=%d late=%d", counts.Get(tally.Read), bad, assigned, added, late)
-	if overflowed > 0 {
-		line += fmt.Sprintf(" overflowed=%d", overflowed)
-	}
-	if _, err := fmt.Fprintln(j.stderr, line); err != nil {
-		return err
-	}
-	if bad+overflowed > 0 && !j.has("bad_output") {
-		return errBadRecords
-	}
-	return nil
 }
 
 // interruptible is interruptible(ctx, f), but for streams: they end well when they

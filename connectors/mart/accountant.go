@@ -29,8 +29,11 @@ func jobsOf(tx *sql.Tx, job string) (jobs []string, err error) {
 
 func balancesOf(tx *sql.Tx, job string, emit func(*Balance) error) (err error) {
 	a := &accountant{job: job, emit: emit, byCurrency: map[string]*Balance{}}
-	if a.of, err = aggregateOf(tx, job); err != nil {
+	if a.of, err = workOf(tx, job); err != nil {
 		return err
+	}
+	if a.of == Join {
+		return joinBalanceOf(tx, job, emit)
 	}
 	a.all = a.total(nil)
 	if err := tx.QueryRow("SELECT EXISTS (SELECT 1 FROM window_counts WHERE job = ? AND currency <> '')", job).Scan(&a.hasCurrencies); err != nil {
@@ -73,7 +76,7 @@ func balancesOf(tx *sql.Tx, job string, emit func(*Balance) error) (err error) {
 // accountant makes the balances of a job.
 type accountant struct {
 	job           string
-	of            Aggregate
+	of            Work
 	emit          func(*Balance) error
 	hasCurrencies bool
 	rows          *rowSums // nil where the rows are not checked

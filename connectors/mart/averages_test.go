@@ -14,7 +14,7 @@ import (
 
 func beginAverages(t tester, m *Mart, job string) *Run {
 	t.Helper()
-	r, err := m.Begin(RunInfo{Job: job, Command: "average", Aggregate: Average})
+	r, err := m.Begin(RunInfo{Job: job, Command: "average", Work: Average})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAverageJobs(t *testing.T) {
 	same(t, "rows", []string{"a|1|0.25|1|3", "b|0|2|null|2"}, query(t, m, "SELECT key, revision, average, previous_average, count FROM averages"))
 	same(t, "counts", []string{"|6|5|1|1|null|null|null|null", "|2|0|0|2|null|null|null|null"},
 		query(t, m, "SELECT currency, assigned, added, corrected, late, assigned_sum, added_sum, corrected_sum, late_sum FROM window_counts WHERE job = 'readings'"))
-	same(t, "aggregates", []string{"orders|gmv|0", "readings|average|0"}, query(t, m, "SELECT job, aggregate, sessions FROM runs"))
+	same(t, "aggregates", []string{"orders|gmv|0", "readings|average|0"}, query(t, m, "SELECT job, work, sessions FROM runs"))
 	both := dump(t, m)
 	ok(t, beginAverages(t, m, "readings").Replace(averages, Summary{Assigned: 8, Added: 5, Late: 3, Bad: 1}))
 	same(t, "the same again", both, dump(t, m))
@@ -91,9 +91,9 @@ func TestAverageJobs(t *testing.T) {
 	same(t, "faults", nil, faults)
 
 	// A name is one command's.
-	_, err := m.Begin(RunInfo{Job: "orders", Aggregate: Average})
+	_, err := m.Begin(RunInfo{Job: "orders", Work: Average})
 	says(t, err, `job "orders": another command's job has that name: it is of gmv`, m.path)
-	for _, info := range []RunInfo{{Job: "orders", Aggregate: Average}, {Job: "readings", Aggregate: GMV}, {Job: "readings"}} {
+	for _, info := range []RunInfo{{Job: "orders", Work: Average}, {Job: "readings", Work: GMV}, {Job: "readings"}} {
 		_, err := m.Begin(info)
 		for what, err := range map[string]error{"Begin": err, "CheckJob": CheckJob(m.path, info)} {
 			if !errors.Is(err, ErrOtherJob) {
@@ -101,12 +101,12 @@ func TestAverageJobs(t *testing.T) {
 			}
 		}
 	}
-	for _, info := range []RunInfo{{Job: "orders"}, {Job: "readings", Aggregate: Average}, {Job: "new", Aggregate: Average}} {
+	for _, info := range []RunInfo{{Job: "orders"}, {Job: "readings", Work: Average}, {Job: "new", Work: Average}} {
 		ok(t, CheckJob(m.path, info))
 	}
 	ok(t, CheckJob(filepath.Join(t.TempDir(), "new.db"), RunInfo{Job: "new"}))
-	_, err = m.Begin(RunInfo{Job: "new", Aggregate: "median"})
-	says(t, err, `aggregate = "median", want gmv or average`)
+	_, err = m.Begin(RunInfo{Job: "new", Work: "median"})
+	says(t, err, `work = "median", want gmv, average or join`)
 	same(t, "runs", []string{"3"}, query(t, m, "SELECT max(run) FROM runs"))
 
 	// Without rows of averages, what the job of GMV has is as it was.

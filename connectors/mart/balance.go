@@ -39,6 +39,10 @@ type Balance struct {
 	Total  *RunTotal
 	Run    int64
 	Status string
+
+	// What a join has besides; nil in other jobs. A join has one row, of the job.
+	// Its counts are of elements.
+	Join *JoinBalance
 }
 
 // RunTotal is what a run has counted over all windows.
@@ -56,8 +60,12 @@ func (b *Balance) Note() string {
 
 // Check returns an error that names the job and the window if the conservation
 // law, assigned = added + late, does not hold in counts or in money, if the rows
-// do not come to what was added, or the windows to what their run has counted.
+// do not come to what was added, or the windows to what their run has counted; of a
+// join, see [JoinBalance].
 func (b *Balance) Check() error {
+	if b.Join != nil {
+		return b.checkJoin()
+	}
 	if b.Assigned != b.Added+b.Late {
 		return fmt.Errorf("%s: assigned=%d is not added=%d + late=%d", b.subject(), b.Assigned, b.Added, b.Late)
 	}

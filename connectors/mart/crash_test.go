@@ -23,6 +23,16 @@ func manyRows(sum int) Lines {
 	}
 }
 
+// manyPairs are as many of a join.
+func manyPairs(emit func([]byte) error) error {
+	for i := range 5000 {
+		if err := emit([]byte(joinedLine(8, fmt.Sprintf("key %05d", i), i+1, i+1))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // child is a process that tells what it has done on standard output, a line at a
 // time, until it is killed.
 func child(what, path string) {
@@ -43,6 +53,17 @@ func child(what, path string) {
 			fmt.Println("rows are written, late records are not")
 			select {}
 		}}, Summary{}))
+	case "join":
+		die(m.exec("PRAGMA cache_size = 50"))
+		all, sum := selfJoin()
+		all[Rows] = manyPairs
+		all[Bad] = func(func([]byte) error) error {
+			fmt.Println("rows are written, bad records are not")
+			select {}
+		}
+		j, err := m.Begin(RunInfo{Job: "trips", Command: "join", Work: Join, JoinType: "full"})
+		die(err)
+		die(j.Replace(all, sum))
 	case "insert":
 		for i := 0; ; i++ {
 			die(r.Insert(Rows, of(row(fmt.Sprint(i), 8, 0, 1), row(fmt.Sprint(i), 9, 0, 1))))
@@ -122,6 +143,37 @@ func TestKilledReplace(t *testing.T) {
 			ok(t, m.Close())
 		})
 	}
+}
+
+// TestKilledJoin kills a process in the middle of replacing a join. Its rows, late
+// records and counts are as they were, and reconcile as they did.
+func TestKilledJoin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mart.db")
+	m := opened(t, path)
+	all, sum := selfJoin()
+	ok(t, beginJoin(t, m, "trips", "full").Replace(all, sum))
+	before := dump(t, m)
+	ok(t, m.Close())
+
+	kill(t, "join", path, 1)
+	m = opened(t, path)
+	defer func() { ok(t, m.Close()) }()
+	same(t, "rows after the crash", before, dump(t, m))
+	check := func(status string) {
+		t.Helper()
+		ok(t, m.Balances("trips", func(b *Balance) error {
+			if !b.Join.Ended || b.Assigned != sum.Assigned || b.Status != status {
+				t.Errorf("%+v, want %d assigned and the status %s", b, sum.Assigned, status)
+			}
+			return b.Check()
+		}))
+	}
+	check(running)
+	again := beginJoin(t, m, "trips", "full")
+	ok(t, again.Replace(all, sum))
+	same(t, "rows of the next run", before, dump(t, m))
+	same(t, "crashed", []string{"crashed"}, query(t, m, "SELECT status FROM runs WHERE job = 'trips' AND run = ?", again.Number()-1))
+	check(Done)
 }
 
 // TestKilledInsert kills a process between and in its transactions. What it had

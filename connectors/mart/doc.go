@@ -1,9 +1,9 @@
 // Package mart keeps what pipelines put out in a SQLite file, for queries: rows
-// of GMV and of averages, the counts of every window, late and bad records, and
-// the runs that they come from.
+// of GMV, of averages and of joins, the counts of every window, late and bad
+// records, and the runs that they come from.
 //
-// A [Mart] takes the lines of JSON that every other output gets (see package
-// rows), and lines of window counts. Each belongs to a job, which a name tells
+// A [Mart] takes the lines of JSON that every other output gets, in the format
+// rows.Mart, and lines of window counts. Each belongs to a job, which a name tells
 // from other jobs, and to a run of it:
 //
 //	m, err := mart.Open("mart.db")
@@ -24,7 +24,9 @@
 //	GMV rows and overflows   key, currency, window
 //	rows of averages         key, window
 //	window counts            currency, window
-//	late and bad records     source, position
+//	rows of joins            time, key, source and position of both records
+//	late records             source, position; of joins, side
+//	bad records              source, position, side
 //
 // Of a row the newest (run, revision) wins; whatever the order in which rows
 // come, an older one never overwrites it. Of the others the newest run wins.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"tidemark/connectors/rows"
 	"tidemark/transforms/gmv"
@@ -71,9 +72,11 @@ func TestDocumentedQueries(t *testing.T) {
 		Counts: of(countsOf("2026-03-03", 1, 1, 0, 0, 700, 700, 0, 0)),
 	}, Summary{}))
 
+	payments(t, m, nine)
+
 	found := regexp.MustCompile("(?s)<!-- query -->\n```sql\n(.*?)```\n\n<!-- rows -->\n```\n(.*?)```\n").FindAllStringSubmatch(documentation(t), -1)
-	if len(found) != 3 {
-		t.Fatalf("%d queries, want 3", len(found))
+	if len(found) != 5 {
+		t.Fatalf("%d queries, want 5", len(found))
 	}
 	for _, q := range found {
 		r, err := m.conn.QueryContext(context.Background(), q[1])
@@ -84,6 +87,24 @@ func TestDocumentedQueries(t *testing.T) {
 		got := append([]string{strings.Join(names, "|")}, query(t, m, q[1])...)
 		same(t, q[1], strings.Split(strings.TrimSpace(q[2]), "\n"), got)
 	}
+}
+
+// payments is a left join of three orders with their payments, from the given ms:
+// o-1 is paid twice, o-3 once.
+func payments(t *testing.T, m *Mart, ms int64) {
+	t.Helper()
+	row := func(key string, atMs int64, order string, position int, right string) string {
+		at := time.UnixMilli(ms + atMs).UTC().Format(time.RFC3339)
+		line := fmt.Sprintf(`{"key":%q,"left":{"order":%q},"right":%s,"time":%q,"left_source":"orders.ndjson","left_position":%d`, key, order, right, at, position)
+		if right != "null" {
+			line += fmt.Sprintf(`,"right_source":"paid.ndjson","right_position":%d`, atMs)
+		}
+		return line + "}"
+	}
+	ok(t, beginJoin(t, m, "payments-03-02", "left").Replace(map[Kind]Lines{
+		Rows: of(row("acme", 0, "o-1", 1, `{"cents":1200}`), row("acme", 1000, "o-1", 1, `{"cents":500}`), row("zeta", 0, "o-2", 2, "null"), row("acme", 2000, "o-3", 3, `{"cents":90}`)),
+		Late: of(fmt.Sprintf(`{"side":"right","event":{"cents":300},"time":%q,"source":"paid.ndjson","position":9,"key":"zeta"}`, time.UnixMilli(ms+2000).UTC().Format(time.RFC3339))),
+	}, joinSummary(SideCounts{Assigned: 3, Joined: 2, Unmatched: 1}, SideCounts{Assigned: 4, Joined: 3, Late: 1})))
 }
 
 // TestViews has times that are not easy to write.

@@ -68,11 +68,11 @@ func TestInsert(t *testing.T) {
 		},
 		{
 			"bad", Bad, text(rows.AppendBad(nil, &rows.Bad{Source: "in", Position: -1, Raw: []byte("a,b\r\n"), Reason: "why"})),
-			"bad in|-1|a,b\r\n|null|why",
+			"bad in|-1||a,b\r\n|null|why",
 		},
 		{
 			"bad bytes", Bad, text(rows.AppendBad(nil, &rows.Bad{Source: "in", Position: 1, Raw: []byte("a\xff\x00"), Reason: "why"})),
-			"bad in|1|a\ufffd\x00|x'61ff00'|why",
+			"bad in|1||a\ufffd\x00|x'61ff00'|why",
 		},
 		{
 			"counts", Counts, countsLine("", 8, 2, 1, 1),
@@ -254,7 +254,7 @@ func TestEnd(t *testing.T) {
 	}
 	r := begin(t, m, "job")
 	says(t, r.Finish("running", Summary{}), `status = "running", want done, interrupted or failed`)
-	ok(t, r.Finish(Interrupted, Summary{1, 2, 3, 4, 5, 6, 7}))
+	ok(t, r.Finish(Interrupted, Summary{Read: 1, Bad: 2, Assigned: 3, Added: 4, Corrected: 5, Late: 6, Overflowed: 7}))
 	for what, err := range map[string]error{
 		"Insert":  r.Insert(Rows, of()),
 		"Replace": r.Replace(nil, Summary{}),

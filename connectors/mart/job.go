@@ -8,26 +8,31 @@ import (
 	"fmt"
 )
 
-// Aggregate is what the rows of a job are. Each has a table of its own, and a job
-// keeps to one.
-type Aggregate string
+// Work is what a job does, and so what its rows are. The rows of each have a table
+// of their own, and a job keeps to one.
+type Work string
 
-// The aggregates.
+// What jobs do.
 const (
-	GMV     Aggregate = "gmv"     // sums of money per currency; counts are of elements and money
-	Average Aggregate = "average" // averages of values; counts are of elements
+	GMV     Work = "gmv"     // sums of money per currency; counts are of elements and money
+	Average Work = "average" // averages of values; counts are of elements
+	Join    Work = "join"    // interval joins; counts are of elements, by side and not by window
 )
 
 // hasMoney reports whether counts are of money too.
-func (a Aggregate) hasMoney() bool { return a == GMV }
+func (w Work) hasMoney() bool { return w == GMV }
 
 // RunInfo says what runs.
 type RunInfo struct {
 	Job     string // the name under which rows are kept and replaced; required
 	Command string // for people
 
-	// Aggregate is what the rows are; GMV where it is empty.
-	Aggregate Aggregate
+	// Work is what the job does; GMV where it is empty.
+	Work Work
+
+	// JoinType is inner, left, right, full, left_semi or left_anti, of a join;
+	// else empty. Which rows there have to be depends on it.
+	JoinType string
 
 	// Sessions says that the windows of rows are sessions. They are known at the
 	// end only, so that counts are by another window, such as the day, and agree
@@ -35,12 +40,28 @@ type RunInfo struct {
 	Sessions bool
 }
 
-// checkJob reports whether the job has had another aggregate.
+// check reports what is wrong with info.
+func (info RunInfo) check() error {
+	_, isType := joinTypes[info.JoinType]
+	switch {
+	case info.Job == "":
+		return errors.New("the job has no name")
+	case info.Work != GMV && info.Work != Average && info.Work != Join:
+		return fmt.Errorf("work = %q, want %s, %s or %s", info.Work, GMV, Average, Join)
+	case info.Work == Join && !isType:
+		return fmt.Errorf("type of join = %q, want inner, left, right, full, left_semi or left_anti", info.JoinType)
+	case info.Work != Join && info.JoinType != "":
+		return fmt.Errorf("type of join = %q in a job of %s, want none", info.JoinType, info.Work)
+	}
+	return nil
+}
+
+// checkJob reports whether the job has done other work.
 func (m *Mart) checkJob(info RunInfo) error {
-	switch was, err := aggregateOf(m.conn, info.Job); {
+	switch was, err := workOf(m.conn, info.Job); {
 	case err != nil:
 		return err
-	case was != "" && was != cmp.Or(info.Aggregate, GMV):
+	case was != "" && was != cmp.Or(info.Work, GMV):
 		return fmt.Errorf("job %q: %w: it is of %s", info.Job, ErrOtherJob, was)
 	}
 	return nil
@@ -58,16 +79,19 @@ func versionOf(q rowQuerier) (version int, err error) {
 	return version, err
 }
 
-// aggregateOf is what the rows of a job are, "" if there is no such job. Marts of
-// version 1 have GMV only.
-func aggregateOf(q rowQuerier, job string) (of Aggregate, err error) {
+// workOf is what a job does, "" if there is no such job. Marts of version 1 have GMV
+// only.
+func workOf(q rowQuerier, job string) (of Work, err error) {
 	version, err := versionOf(q)
 	if err != nil {
 		return "", err
 	}
-	column := "aggregate"
-	if version == 1 {
+	column := "work"
+	switch version {
+	case 1:
 		column = "'gmv'"
+	case 2:
+		column = "aggregate"
 	}
 	err = q.QueryRowContext(context.Background(), "SELECT "+column+" FROM runs WHERE job = ? LIMIT 1", job).Scan(&of)
 	if errors.Is(err, sql.ErrNoRows) {

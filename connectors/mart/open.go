@@ -216,7 +216,7 @@ func (m *Mart) setUp(create bool) error {
 				return err
 			}
 			if version < schemaVersion && create {
-				return m.execAll(upgrade())
+				return m.execAll(upgrade(version))
 			}
 			// Of a file that is read-only, it is a statement that writes which
 			// fails, not the beginning of a transaction.

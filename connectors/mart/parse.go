@@ -114,6 +114,13 @@ func readBool(v gjson.Result) (any, error) {
 // readRaw keeps the JSON as it is.
 func readRaw(v gjson.Result) (any, error) { return v.Raw, nil }
 
+func readRawOrNull(v gjson.Result) (any, error) {
+	if v.Type == gjson.Null {
+		return nil, nil
+	}
+	return readRaw(v)
+}
+
 func readBase64(v gjson.Result) (any, error) {
 	b, err := base64.StdEncoding.DecodeString(v.Str)
 	if err != nil {

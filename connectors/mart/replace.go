@@ -1,7 +1,5 @@
 package mart
 
-import "fmt"
-
 // Replace makes the mart hold what the run has put out: all of its lines, of each
 // kind in all. It ends the run as [Done], in the same transaction. Rows of older
 // runs of the job that are not among the lines are removed, those that are there
@@ -19,8 +17,8 @@ import "fmt"
 func (r *Run) Replace(all map[Kind]Lines, sum Summary) error {
 	m := r.mart
 	for kind := range all {
-		if err := kind.check(); err != nil {
-			return fmt.Errorf("mart %q: %w", m.path, err)
+		if err := r.check(kind); err != nil {
+			return err
 		}
 	}
 	if err := m.synchronous("FULL"); err != nil {

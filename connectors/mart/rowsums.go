@@ -39,7 +39,7 @@ type history struct {
 }
 
 func historyOf(tx *sql.Tx, job string) (h history, err error) {
-	if err := tx.QueryRow("SELECT run, status FROM runs WHERE job = ? ORDER BY run DESC LIMIT 1", job).Scan(&h.newest, &h.status); err != nil {
+	if h.newest, h.status, err = newestOf(tx, job); err != nil {
 		return h, err
 	}
 	var replaced bool
@@ -63,6 +63,12 @@ FROM runs WHERE job = ? AND (wrote_rows OR wrote_late OR wrote_bad OR wrote_coun
 		return h, err
 	}
 	return h, h.setSessions(tx, job)
+}
+
+// newestOf is the newest run of a job.
+func newestOf(tx *sql.Tx, job string) (run int64, status string, err error) {
+	err = tx.QueryRow("SELECT run, status FROM runs WHERE job = ? ORDER BY run DESC LIMIT 1", job).Scan(&run, &status)
+	return run, status, err
 }
 
 // setSessions finds out about sessions. Whose window a row of a run that did not
@@ -133,7 +139,7 @@ ORDER BY 1, 2, 3, 4`
 ORDER BY 1, 2, 3`
 )
 
-func rowSumsOf(tx *sql.Tx, job string, of Aggregate, h history) (*rowSums, error) {
+func rowSumsOf(tx *sql.Tx, job string, of Work, h history) (*rowSums, error) {
 	statement := selectGMV
 	if of == Average {
 		statement = selectAverages

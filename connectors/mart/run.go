@@ -14,10 +14,10 @@ type Kind int
 
 // The kinds of lines, as package rows writes them.
 const (
-	Rows   Kind = iota // rows of the job's aggregate
+	Rows   Kind = iota // rows of what the job does
 	Late               // late records
 	Bad                // bad records, and sums outside int64
-	Counts             // deltas of window counts; see [Run.Insert]
+	Counts             // deltas of window counts; see [Run.Insert]. Joins have none
 	kinds
 )
 
@@ -29,10 +29,13 @@ func (k Kind) String() string {
 	return [kinds]string{"rows", "late records", "bad records", "window counts"}[k]
 }
 
-// check reports a kind that is none.
-func (k Kind) check() error {
-	if k < 0 || k >= kinds {
-		return fmt.Errorf("unknown kind of lines: %v", k)
+// check reports a kind that is none, or not for the run.
+func (r *Run) check(k Kind) error {
+	switch {
+	case k < 0 || k >= kinds:
+		return fmt.Errorf("mart %q: unknown kind of lines: %v", r.mart.path, k)
+	case k == Counts && r.of == Join:
+		return fmt.Errorf("mart %q: %v for job %q, want none: a join has no windows", r.mart.path, k, r.job)
 	}
 	return nil
 }
@@ -43,9 +46,14 @@ func (k Kind) check() error {
 // transaction, and must not use the mart.
 type Lines func(emit func(line []byte) error) error
 
-// Summary is the account of a run: records, (element, window) pairs, and sums
-// outside int64.
-type Summary struct{ Read, Bad, Assigned, Added, Corrected, Late, Overflowed int64 }
+// Summary is the account of a run: records, (element, window) pairs or, of a join,
+// elements, and sums outside int64. Only a join has the rest.
+type Summary struct {
+	Read, Bad, Assigned, Added, Corrected, Late, Overflowed int64
+
+	OverLimit   int64
+	Left, Right SideCounts
+}
 
 // The statuses of a run in the table of runs.
 const (
@@ -62,7 +70,7 @@ const (
 type Run struct {
 	mart  *Mart
 	job   string
-	of    Aggregate
+	of    Work
 	id    int64
 	ended atomic.Bool
 	wrote [kinds]atomic.Bool // the table of runs says so
@@ -71,16 +79,13 @@ type Run struct {
 // Begin begins a run: it takes the next number of the mart, and calls runs of the
 // same job that have not ended crashed. If one of them is alive after all, it can
 // go on and end, but what the new run writes is not overwritten by it. If the job
-// has had another aggregate, errors.Is finds [ErrOtherJob] in the error.
+// has done other work, errors.Is finds [ErrOtherJob] in the error.
 func (m *Mart) Begin(info RunInfo) (*Run, error) {
-	info.Aggregate = cmp.Or(info.Aggregate, GMV)
-	switch {
-	case info.Job == "":
-		return nil, fmt.Errorf("mart %q: the job has no name", m.path)
-	case info.Aggregate != GMV && info.Aggregate != Average:
-		return nil, fmt.Errorf("mart %q: aggregate = %q, want %s or %s", m.path, info.Aggregate, GMV, Average)
+	info.Work = cmp.Or(info.Work, GMV)
+	if err := info.check(); err != nil {
+		return nil, fmt.Errorf("mart %q: %w", m.path, err)
 	}
-	r := &Run{mart: m, job: info.Job, of: info.Aggregate}
+	r := &Run{mart: m, job: info.Job, of: info.Work}
 	err := m.transact(func() error {
 		if err := m.checkJob(info); err != nil {
 			return err
@@ -88,11 +93,11 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 		if err := m.exec("UPDATE runs SET status = ? WHERE job = ? AND status = ?", crashed, info.Job, running); err != nil {
 			return err
 		}
-		st, err := m.prepare("INSERT INTO runs (job, command, status, started_ms, aggregate, sessions) VALUES (?, ?, ?, ?, ?, ?) RETURNING run")
+		st, err := m.prepare("INSERT INTO runs (job, command, status, started_ms, work, sessions, join_type) VALUES (?, ?, ?, ?, ?, ?, nullif(?, '')) RETURNING run")
 		if err != nil {
 			return err
 		}
-		return st.QueryRow(info.Job, info.Command, running, m.now().UnixMilli(), info.Aggregate, info.Sessions).Scan(&r.id)
+		return st.QueryRow(info.Job, info.Command, running, m.now().UnixMilli(), info.Work, info.Sessions, info.JoinType).Scan(&r.id)
 	})
 	if err != nil {
 		return nil, err
@@ -114,8 +119,8 @@ func (r *Run) Number() int64 { return r.id }
 // If a newer run of the job has replaced all rows of older ones (see
 // [Run.Replace]), the error is [ErrSuperseded].
 func (r *Run) Insert(kind Kind, lines Lines) error {
-	if err := kind.check(); err != nil {
-		return fmt.Errorf("mart %q: %w", r.mart.path, err)
+	if err := r.check(kind); err != nil {
+		return err
 	}
 	err := r.transact(func() error {
 		if late, err := r.isSuperseded(); err != nil || late {
@@ -178,20 +183,31 @@ func (r *Run) superseded() error {
 
 // end writes how the run has ended.
 func (r *Run) end(status string, s Summary) error {
-	return r.mart.exec(`UPDATE runs SET status = ?, ended_ms = ?,
+	err := r.mart.exec(`UPDATE runs SET status = ?, ended_ms = ?,
   read = ?, bad = ?, assigned = ?, added = ?, corrected = ?, late = ?, overflowed = ? WHERE run = ?`,
 		status, r.mart.now().UnixMilli(), s.Read, s.Bad, s.Assigned, s.Added, s.Corrected, s.Late, s.Overflowed, r.id)
+	if err != nil || r.of != Join {
+		return err
+	}
+	return r.endJoin(s)
 }
 
 // tablesOf lists the tables that lines of a kind go to.
 func (r *Run) tablesOf(kind Kind) []*table {
 	switch kind {
 	case Rows:
-		if r.of == Average {
+		switch r.of {
+		case Average:
 			return []*table{averagesTable}
+		case Join:
+			return []*table{joinedTable}
+		default:
+			return []*table{gmvTable}
 		}
-		return []*table{gmvTable}
 	case Late:
+		if r.of == Join {
+			return []*table{joinLateTable}
+		}
 		return []*table{lateTable}
 	case Bad:
 		return []*table{badTable, overflowTable}

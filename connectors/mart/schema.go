@@ -13,7 +13,7 @@ const (
 
 	// schemaVersion is that of the tables below. Raise it with every change of
 	// them, and let upgrade bring older marts there.
-	schemaVersion = 2
+	schemaVersion = 3
 
 	// oldestVersion is that of the oldest marts that are read, and upgraded.
 	oldestVersion = 1
@@ -109,7 +109,7 @@ var (
 
 	badTable = &table{
 		name: "bad",
-		key:  recordKey,
+		key:  columns(recordKey, column{name: "side", kind: "TEXT NOT NULL", member: "side", read: readText, optional: true, absent: ""}),
 		content: []column{
 			{name: "raw", kind: "TEXT NOT NULL", member: "raw", read: readText},
 			{name: "raw_bytes", kind: "BLOB", member: "raw_base64", read: readBase64, optional: true},
@@ -134,8 +134,39 @@ var (
 		},
 	}
 
-	tables = []*table{gmvTable, averagesTable, countsTable, lateTable, badTable, overflowTable}
+	// joinedTable has no NULL in its key, which a primary key cannot have: a side
+	// that is not there is '', noPosition.
+	joinedTable = &table{
+		name: "joined",
+		key: []column{
+			{name: "time_ms", kind: "INTEGER NOT NULL", member: "time", read: readTime},
+			keyColumn,
+			{name: "left_source", kind: "TEXT NOT NULL", member: "left_source", read: readText, optional: true, absent: ""},
+			{name: "left_position", kind: "INTEGER NOT NULL", member: "left_position", read: readInt, optional: true, absent: noPosition},
+			{name: "right_source", kind: "TEXT NOT NULL", member: "right_source", read: readText, optional: true, absent: ""},
+			{name: "right_position", kind: "INTEGER NOT NULL", member: "right_position", read: readInt, optional: true, absent: noPosition},
+		},
+		content: []column{
+			{name: "left_event", kind: "TEXT", member: "left", read: readRawOrNull},
+			{name: "right_event", kind: "TEXT", member: "right", read: readRawOrNull},
+		},
+	}
+
+	joinLateTable = &table{
+		name: "join_late",
+		key:  columns(recordKey, column{name: "side", kind: "TEXT NOT NULL", member: "side", read: readText}),
+		content: []column{
+			{name: "time_ms", kind: "INTEGER NOT NULL", member: "time", read: readTime},
+			keyColumn,
+			{name: "event", kind: "TEXT NOT NULL", member: "event", read: readRaw},
+		},
+	}
+
+	tables = []*table{gmvTable, averagesTable, countsTable, joinedTable, lateTable, joinLateTable, badTable, overflowTable}
 )
+
+// noPosition is the position of a record that is not there; others are not below 0.
+const noPosition int64 = -1
 
 // newerRevision is when a row of any aggregate wins.
 const newerRevision = "excluded.revision > %[1]s.revision"
@@ -190,78 +221,23 @@ const createRuns = `CREATE TABLE runs (
   corrected INTEGER,
   late INTEGER,
   overflowed INTEGER,
-  aggregate TEXT NOT NULL DEFAULT 'gmv',
-  sessions INTEGER NOT NULL DEFAULT 0
+  work TEXT NOT NULL DEFAULT 'gmv',
+  sessions INTEGER NOT NULL DEFAULT 0,
+  join_type TEXT,
+  over_limit INTEGER,
+  left_assigned INTEGER,
+  left_joined INTEGER,
+  left_unmatched INTEGER,
+  left_late INTEGER,
+  left_over_limit INTEGER,
+  left_open INTEGER,
+  right_assigned INTEGER,
+  right_joined INTEGER,
+  right_unmatched INTEGER,
+  right_late INTEGER,
+  right_over_limit INTEGER,
+  right_open INTEGER
 ) STRICT`
-
-// readable is the view of a table of rows with times as text; values are the
-// columns between the revision and the count.
-func readable(t *table, identity, values string) string {
-	return `CREATE VIEW ` + t.name + `_readable AS
-SELECT job, ` + identity + `, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `,
-  pane, revision, ` + values + `, count, previous_count, ` + rfc3339("max_event_time") + `, run
-FROM ` + t.name
-}
-
-// createViews makes the views. In gmv_all_jobs sums can need more than 64 bits:
-// they are added up in thousand millions (hi) and the rest (lo), which in the end
-// is less than one of them and has the sign of hi. In averages_all_jobs each job
-// has the weight of its elements, so that nothing can be outside float64 on the
-// way.
-func createViews() []string {
-	return []string{
-		`CREATE VIEW gmv_all_jobs AS
-WITH added AS (
-  SELECT key, currency, window_start_ms, window_end_ms,
-    sum(sum / 1000000000) AS hi, sum(sum % 1000000000) AS lo, sum(count) AS count, count(*) AS jobs
-  FROM gmv WHERE count > 0 GROUP BY window_end_ms, window_start_ms, key, currency
-), carried AS (
-  SELECT key, currency, window_start_ms, window_end_ms, hi + lo / 1000000000 AS hi, lo % 1000000000 AS lo, count, jobs FROM added
-), signed AS (
-  SELECT *, CASE WHEN hi > 0 AND lo < 0 THEN -1 WHEN hi < 0 AND lo > 0 THEN 1 ELSE 0 END AS borrow FROM carried
-), parts AS (
-  SELECT key, currency, window_start_ms, window_end_ms, hi + borrow AS hi, lo - borrow * 1000000000 AS lo, count, jobs FROM signed
-)
-SELECT key, currency, window_start_ms, window_end_ms,
-  CASE WHEN (hi, lo) BETWEEN (-9223372036, -854775808) AND (9223372036, 854775807) THEN hi * 1000000000 + lo
-    ELSE printf('%d%09d', hi, abs(lo)) END AS sum,
-  count, jobs
-FROM parts`,
-
-		readable(gmvTable, "key, currency", "sum, previous_sum"),
-
-		`CREATE VIEW averages_all_jobs AS
-WITH weighed AS (
-  SELECT key, window_start_ms, window_end_ms, average, count,
-    CAST(count AS REAL) / sum(count) OVER (PARTITION BY window_end_ms, window_start_ms, key) AS weight
-  FROM averages WHERE count > 0
-)
-SELECT key, window_start_ms, window_end_ms, sum(average * weight) AS average, sum(count) AS count, count(*) AS jobs
-FROM weighed GROUP BY window_end_ms, window_start_ms, key`,
-
-		readable(averagesTable, "key", "average, previous_average, sum"),
-
-		`CREATE VIEW window_counts_readable AS
-SELECT job, ` + rfc3339("window_start") + `, ` + rfc3339("window_end") + `, currency,
-  assigned, added, corrected, late, assigned_sum, added_sum, corrected_sum, late_sum, run
-FROM window_counts`,
-
-		`CREATE VIEW late_windows AS
-SELECT job, source, position, time_ms,
-  missed.value ->> 'window_start_ms' AS window_start_ms, missed.value ->> 'window_end_ms' AS window_end_ms,
-  missed_all, event, run
-FROM late, json_each(late.missed) AS missed`,
-	}
-}
-
-// rfc3339 is the column name_ms as text, named name. It looks as in the lines:
-// milliseconds only where they are not zero.
-func rfc3339(name string) string {
-	ms := name + "_ms"
-	rest := "(" + ms + " % 1000 + 1000) % 1000" // % rounds towards zero
-	return fmt.Sprintf(`strftime('%%Y-%%m-%%dT%%H:%%M:%%S', (%[1]s - %[2]s) / 1000, 'unixepoch') ||
-    CASE %[2]s WHEN 0 THEN 'Z' ELSE printf('.%%03dZ', %[2]s) END AS %[3]s`, ms, rest, name)
-}
 
 // createAll makes everything in an empty file.
 func createAll() []string {
@@ -271,21 +247,4 @@ func createAll() []string {
 	}
 	return append(append(all, createViews()...),
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
-}
-
-// upgrade makes a mart of version 1 one of this version. It has GMV only.
-func upgrade() []string {
-	all := []string{
-		"DROP VIEW IF EXISTS gmv_all_jobs", "DROP VIEW IF EXISTS gmv_readable",
-		"DROP VIEW IF EXISTS window_counts_readable", "DROP VIEW IF EXISTS late_windows",
-		"ALTER TABLE runs ADD COLUMN aggregate TEXT NOT NULL DEFAULT 'gmv'",
-		"ALTER TABLE runs ADD COLUMN sessions INTEGER NOT NULL DEFAULT 0",
-		averagesTable.create(averagesTable.name),
-		// Sums can be NULL now, and SQLite changes a column by copying its table.
-		"ALTER TABLE window_counts RENAME TO old_window_counts",
-		countsTable.create(countsTable.name),
-		"INSERT INTO window_counts SELECT * FROM old_window_counts",
-		"DROP TABLE old_window_counts",
-	}
-	return append(append(all, createViews()...), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }

@@ -13,9 +13,9 @@ func dayLine(currency string, day, added, late int) string {
 	).Replace(countsLine(currency, 8, added, 0, late))
 }
 
-func beginSessions(t *testing.T, m *Mart, of Aggregate) *Run {
+func beginSessions(t *testing.T, m *Mart, of Work) *Run {
 	t.Helper()
-	r, err := m.Begin(RunInfo{Job: "job", Aggregate: of, Sessions: true})
+	r, err := m.Begin(RunInfo{Job: "job", Work: of, Sessions: true})
 	ok(t, err)
 	return r
 }
@@ -46,7 +46,7 @@ func TestSessionsChecked(t *testing.T) {
 	const all, eur = `job "job", all windows: `, `job "job", all windows, currency "EUR": `
 	for _, c := range []struct {
 		name      string
-		of        Aggregate
+		of        Work
 		lines     map[Kind]Lines
 		statement string
 		want      []string

@@ -1,8 +1,13 @@
 package rows
 
 import (
+	"context"
 	"testing"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
+
+	"tidemark/connectors/files"
 	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 	"tidemark/windowfns"
@@ -32,7 +37,17 @@ func benchRows() map[string]func(dst []byte) []byte {
 	bad := Bad{Source: "orders.ndjson", Position: 4711, Raw: event, Reason: `field "amount_cents": missing, want a number or a string`}
 	torn := bad
 	torn.Raw = []byte("{\"name\":\"S\xe3o Paulo\"")
+	pair := Joined{Key: "c-4711", Left: &files.Row{Source: "orders.ndjson", Position: 4711, Raw: event}, Right: &files.Row{Source: "payments.ndjson", Position: 4712, Raw: event}}
+	lateJoin := JoinLate{Side: Left, Event: event, TimeMs: 1_559_347_200_123, Source: "orders.ndjson", Position: 4711}
 	return map[string]func(dst []byte) []byte{
+		"record":       func(dst []byte) []byte { return appendRecord(dst, 0, event) },
+		"event":        func(dst []byte) []byte { return appendJSON(dst, 0, event) },
+		"joined":       func(dst []byte) []byte { return AppendJoined(dst, 1_559_347_200_123, &pair) },
+		"joined_mart":  func(dst []byte) []byte { return appendJoined(dst, Mart, 1_559_347_200_123, &pair) },
+		"joined_csv":   func(dst []byte) []byte { return appendJoined(dst, CSV, 1_559_347_200_123, &pair) },
+		"joined_order": func(dst []byte) []byte { return OrderJoined(dst, 1_559_347_200_123, &pair) },
+		"late_join":    func(dst []byte) []byte { return AppendJoinLate(dst, &lateJoin) },
+
 		"gmv":      func(dst []byte) []byte { return AppendGMV(dst, &row, true) },
 		"average":  func(dst []byte) []byte { return AppendAverage(dst, &reading) },
 		"overflow": func(dst []byte) []byte { return AppendOverflow(dst, &overflow, true) },
@@ -62,6 +77,27 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 		buf := make([]byte, 0, 4096)
 		if n := testing.AllocsPerRun(100, func() { buf = add(buf[:0]) }); n != 0 {
 			t.Errorf("%s: %v allocations a row, want 0", name, n)
+		}
+	}
+}
+
+// BenchmarkJoinLines packs pairs of records of 114 bytes.
+func BenchmarkJoinLines(b *testing.B) {
+	event := []byte(`{"order_id":"o-1029384756","company_id":"c-4711","amount_cents":129900,"currency":"EUR","created_at":1559347200123}`)
+	left, right := files.Row{Source: "orders.ndjson", Position: 4711, Raw: event}, files.Row{Source: "payments.ndjson", Position: 4712, Raw: event}
+	for _, format := range []Format{JSON, Mart, CSV} {
+		for name, j := range map[string]Joined{"pair": {"c-4711", &left, &right}, "left": {Key: "c-4711", Left: &left}} {
+			b.Run("format="+string(format)+"/row="+name, func(b *testing.B) {
+				b.ReportAllocs()
+				fn := &joinLinesFn{Format: format, LeftDueMs: 1000}
+				emit := func(beam.EventTime, []byte) {}
+				fn.Setup()
+				fn.StartBundle(emit)
+				ctx := context.Background()
+				for b.Loop() {
+					fn.ProcessElement(ctx, mtime.Time(1_559_347_200_123), j, emit)
+				}
+			})
 		}
 	}
 }

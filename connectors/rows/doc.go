@@ -10,13 +10,14 @@
 // # Guarantees
 //
 // Every row is valid JSON in valid UTF-8 and holds no line break, whatever bytes
-// go into it. Text that is valid UTF-8 comes back from a JSON decoder as it was;
+// go into it; only of the records in rows of joins it is taken for granted that
+// they are JSON. Text that is valid UTF-8 comes back from a JSON decoder as it was;
 // what is not has U+FFFD in place of each byte that does not belong. Strings
 // look as those of encoding/json do with SetEscapeHTML(false).
 //
 // # Order
 //
-// Pipelines put rows out in any order. [OrderGMV], [OrderAverage], [OrderCount]
-// and [OrderRecord] give the keys to sort them by: byte strings, which compare as
+// Pipelines put rows out in any order. [OrderGMV], [OrderAverage], [OrderJoined],
+// [OrderCount] and [OrderRecord] give the keys to sort them by: byte strings, which compare as
 // the fields that they are made of do.
 package rows

@@ -1,9 +1,7 @@
 package rows
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/csv"
 	"strconv"
 	"strings"
 	"unicode"
@@ -19,12 +17,15 @@ import (
 type Format string
 
 // The formats of rows: an object of JSON a line; comma-separated values with
-// a header; key|window start in ms|sum; aligned columns for people.
+// a header; key|window start in ms|sum; aligned columns for people; JSON with the
+// members that only a mart takes, which rows of joins, and their late and bad
+// records, have.
 const (
 	JSON  Format = "json"
 	CSV   Format = "csv"
 	Pipe  Format = "pipe"
 	Table Format = "table"
+	Mart  Format = "mart"
 )
 
 // column is a column of a row that is not JSON.
@@ -190,11 +191,38 @@ func printable(s string) string {
 
 // appendCSV appends a row of comma-separated values, without its newline.
 func appendCSV(dst []byte, cells []string) []byte {
-	b := bytes.NewBuffer(dst)
-	w := csv.NewWriter(b)
-	_ = w.Write(cells) // into memory: nothing can go wrong
-	w.Flush()
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	for i, c := range cells {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendCell(dst, c)
+	}
+	return dst
+}
+
+// appendCell appends a value as encoding/csv writes it: in quotes where it holds a
+// comma, a quote or a line break, begins with a space, or is \. alone.
+func appendCell[T string | []byte](dst []byte, s T) []byte {
+	quoted := len(s) == 2 && s[0] == '\\' && s[1] == '.'
+	for i := 0; i < len(s) && !quoted; i++ {
+		quoted = s[i] == ',' || s[i] == '"' || s[i] == '\n' || s[i] == '\r'
+	}
+	if !quoted {
+		first, _ := utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
+		if quoted = unicode.IsSpace(first); !quoted {
+			return append(dst, s...)
+		}
+	}
+	dst = append(dst, '"')
+	kept := 0 // s[kept:i] goes in as it is
+	for i := range len(s) {
+		if s[i] == '"' {
+			dst = append(append(dst, s[kept:i+1]...), '"')
+			kept = i + 1
+		}
+	}
+	dst = append(dst, s[kept:]...)
+	return append(dst, '"')
 }
 
 func appendLateCSV(dst []byte, rec *Late) []byte {

@@ -2,7 +2,9 @@ package rows
 
 import (
 	"encoding/binary"
+	"math"
 
+	"tidemark/connectors/files"
 	"tidemark/transforms/average"
 	"tidemark/transforms/gmv"
 )
@@ -32,6 +34,22 @@ func OrderCount(dst []byte, c *Count) []byte {
 	dst = orderInt(dst, c.EndMs)
 	dst = orderInt(dst, c.StartMs)
 	return orderText(dst, c.Currency)
+}
+
+// OrderJoined appends a key that sorts rows of a join by time, key, source and
+// position of the left record, and then of the right one. Where a record is not
+// there, its place is in front of all others.
+func OrderJoined(dst []byte, timeMs int64, j *Joined) []byte {
+	dst = orderInt(dst, timeMs)
+	dst = orderText(dst, j.Key)
+	for _, r := range [2]*files.Row{j.Left, j.Right} {
+		if r == nil {
+			dst = OrderRecord(dst, "", math.MinInt64)
+		} else {
+			dst = OrderRecord(dst, r.Source, r.Position)
+		}
+	}
+	return dst
 }
 
 // OrderRecord appends a key that sorts late and bad records by source and

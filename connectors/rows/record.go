@@ -67,12 +67,23 @@ func appendJSON(dst []byte, start int, raw []byte) []byte {
 	if len(dst)-at >= 2*maxDepth && !json.Valid(append(dst, '}')[start:]) {
 		return appendString(dst[:at], raw)
 	}
-	for i, c := range dst[at:] {
-		if c == '\n' || c == '\r' {
-			dst[at+i] = ' '
+	unbreak(dst[at:])
+	return dst
+}
+
+// unbreak puts spaces in place of line breaks, which stand between the tokens of
+// JSON only.
+func unbreak(text []byte) {
+	for _, c := range [2]byte{'\n', '\r'} {
+		for from := 0; ; {
+			i := bytes.IndexByte(text[from:], c)
+			if i < 0 {
+				break
+			}
+			text[from+i] = ' '
+			from += i + 1
 		}
 	}
-	return dst
 }
 
 // Bad is a record that could not be used.
