@@ -57,16 +57,16 @@ func (src PairSource) read(s beam.Scope) (left, right, bad beam.PCollection, err
 		left, right, bad = files.StreamPair(s, cfg, src.Left.Files, src.Right.Files)
 	default:
 		var badLeft, badRight beam.PCollection
-		left, badLeft = src.Left.read(s.Scope("left"), src.MaxRecordBytes)
-		right, badRight = src.Right.read(s.Scope("right"), src.MaxRecordBytes)
+		left, badLeft = src.Left.read(s, "left", src.MaxRecordBytes)
+		right, badRight = src.Right.read(s, "right", src.MaxRecordBytes)
 		bad = beam.Flatten(s, badLeft, badRight)
 	}
 	return left, right, bad, nil
 }
 
 // read adds one side in batch.
-func (in Side) read(s beam.Scope, maxRecordBytes int) (rows, bad beam.PCollection) {
-	return files.ReadRows(s, files.Config{Fields: in.Fields, MaxRecordBytes: maxRecordBytes}, in.Files)
+func (in Side) read(s beam.Scope, name string, maxRecordBytes int) (rows, bad beam.PCollection) {
+	return files.ReadRows(s.Scope(name), files.Config{Fields: in.Fields, MaxRecordBytes: maxRecordBytes, Side: name}, in.Files)
 }
 
 // play turns the timeline into two streams of rows, unmarked.

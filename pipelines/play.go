@@ -77,6 +77,9 @@ func (pl player) event(dec *records.Decoder, st timeline.Step) (int64, played) {
 	return v.TimeMs, p
 }
 
+// sideOf names the sides of a join.
+var sideOf = map[timeline.Kind]string{timeline.Left: "left", timeline.Right: "right"}
+
 // understood counts an event, and emits it if it is bad.
 func (p *played) understood(ctx context.Context, t *tally.Tally, bad func(files.Bad)) bool {
 	t.Inc(ctx, tally.Read, 1)
@@ -86,6 +89,6 @@ func (p *played) understood(ctx context.Context, t *tally.Tally, bad func(files.
 	t.Inc(ctx, tally.Bad, 1)
 	r := p.Record
 	t.Blame("%s, step %d: %s", r.Source, r.Position, p.Reason)
-	bad(files.Bad{Source: r.Source, Position: r.Position, Raw: r.Raw, Reason: p.Reason})
+	bad(files.Bad{Source: r.Source, Position: r.Position, Raw: r.Raw, Reason: p.Reason, Side: sideOf[p.Kind]})
 	return false
 }

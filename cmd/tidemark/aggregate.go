@@ -140,8 +140,8 @@ func (k *kind) run(ctx context.Context, args []string) error {
 	return job.run(ctx, func(dir string) (build, error) {
 		if g.stream {
 			src.Stream = &files.StreamConfig{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
-			src.Files = in.open(os.Stdin)
-		} else if src.Files, err = in.spool(dir, os.Stdin); err != nil {
+			src.Files = in.open("input", os.Stdin)
+		} else if src.Files, err = in.spool(dir, "input", os.Stdin); err != nil {
 			return nil, err // the input must be there for a second attempt
 		}
 		return func(s scope, to *outlets) error {
@@ -155,36 +155,15 @@ func (k *kind) run(ctx context.Context, args []string) error {
 
 // outputs checks where everything goes.
 func (g *aggregateFlags) outputs(fs *flagSet, k *kind, windows windowfns.Fn, in input, args []string) (outlets, error) {
-	out := outlets{how: g.release(in), stdout: os.Stdout}
-	around := layouts{rows: func(f rows.Format) sink.Layout { return k.layout(f, g) }, late: rows.LateLayout}
-	inputs := append(files.Paths(in.files), in.name)
-	var err error
-	if out.list, err = g.outputFlags.resolve(inputs, around); err != nil {
-		return outlets{}, err
-	}
-	if out.how.streamed() {
-		if err := checkAppend(out.list); err != nil {
-			return outlets{}, err
-		}
-	}
-	toMart, to, err := g.martOutputs(k.work, append(inputs, g.output, g.late, g.bad))
-	if err != nil {
-		return outlets{}, err
-	}
-	name, err := g.jobName(fs, to, k.name, cmp.Or(g.timeline, g.input))
-	if err != nil {
-		return outlets{}, err
-	}
-	if to == nil {
-		return out, nil
-	}
 	_, sessions := windows.(windowfns.Session)
-	to.info = mart.RunInfo{Job: name, Command: strings.Join(append([]string{k.name}, args...), " "), Work: k.work, Sessions: sessions}
-	if err := mart.CheckJob(to.path, to.info); err != nil {
-		return outlets{}, usagef("--job: %w", err)
-	}
-	out.list, out.mart = append(out.list, toMart...), to
-	return out, nil
+	return g.outputFlags.outlets(fs, outputPlan{
+		how:     g.release(in),
+		inputs:  append(files.Paths(in.files), in.name),
+		around:  layouts{rows: func(f rows.Format) sink.Layout { return k.layout(f, g) }, late: rows.LateLayout},
+		source:  cmp.Or(g.timeline, g.input),
+		command: k.name,
+		info:    mart.RunInfo{Command: strings.Join(append([]string{k.name}, args...), " "), Work: k.work, Sessions: sessions},
+	})
 }
 
 // checkReport checks what goes with --lateness_report.

@@ -38,6 +38,11 @@ func (f *inputFlags) define(fs *flagSet) {
 	fs.section("", func() {
 		fs.StringVar(&f.timeline, "timeline", "", "`FILE` with a script of events and watermarks, played step by step on the embedded runner")
 	})
+	f.defineStream(fs)
+}
+
+// defineStream adds the flags that any command has that reads streams.
+func (f *inputFlags) defineStream(fs *flagSet) {
 	fs.section("Streams", func() {
 		fs.BoolVar(&f.stream, "stream", false, "read the input as a stream, in order, with a watermark: records can be late.\nRows of standard input and named pipes come while they are open, those of files at the end of the run")
 	})
@@ -99,37 +104,46 @@ func (f *inputFlags) resolve() (input, error) {
 	case f.input != "" && f.timeline != "":
 		return input{}, usagef("--input and --timeline together, want one of them")
 	case f.timeline != "":
-		return readTimeline(f.timeline)
+		return readTimeline(f.timeline, timeline.Event)
 	case f.input == "":
 		return input{}, usagef("no input, want --input FILE, --input - or --timeline FILE")
-	case f.input == stdinName:
+	default:
+		return f.find("input", f.input)
+	}
+}
+
+// find is the input that a flag names.
+func (f *inputFlags) find(name, uri string) (input, error) {
+	if uri == stdinName {
 		return input{files: []files.File{{Name: stdinName, Format: files.Format(f.kind)}}}, nil
 	}
-	if scheme, _, ok := strings.Cut(f.input, "://"); ok {
-		return input{}, usagef("--input %s: unknown scheme %q, want a file, a pattern or -", f.input, scheme)
+	if scheme, _, ok := strings.Cut(uri, "://"); ok {
+		return input{}, usagef("--%s %s: unknown scheme %q, want a file, a pattern or -", name, uri, scheme)
 	}
-	found, err := files.Glob(f.input, files.Format(f.kind))
+	found, err := files.Glob(uri, files.Format(f.kind))
 	if err != nil {
-		return input{}, usagef("--input %w", err)
+		return input{}, usagef("--%s %w", name, err)
 	}
 	return input{files: found}, nil
 }
 
-// release says when the rows of an input leave the run.
-func (f *inputFlags) release(in input) release {
+// release says when the rows of inputs leave the run.
+func (f *inputFlags) release(ins ...input) release {
 	switch {
 	case f.timeline != "":
 		return played
 	case !f.stream:
 		return whole
-	case slices.ContainsFunc(in.files, func(f files.File) bool { return !f.Regular() }):
+	case slices.ContainsFunc(ins, func(in input) bool {
+		return slices.ContainsFunc(in.files, func(f files.File) bool { return !f.Regular() })
+	}):
 		return live
 	default:
 		return behind
 	}
 }
 
-func readTimeline(path string) (input, error) {
+func readTimeline(path string, events ...timeline.Kind) (input, error) {
 	if err := files.CheckReadable(path); err != nil {
 		return input{}, usagef("--timeline %w", err)
 	}
@@ -137,7 +151,7 @@ func readTimeline(path string) (input, error) {
 	if err != nil {
 		return input{}, usagef("--timeline %w", err)
 	}
-	steps, err := timeline.Parse(script)
+	steps, err := timeline.Parse(script, events...)
 	if err != nil {
 		return input{}, usagef("--timeline %s: %w", path, err)
 	}
@@ -145,11 +159,11 @@ func readTimeline(path string) (input, error) {
 }
 
 // spool returns the files to read. What can be read only once, standard input
-// and named pipes, is copied into dir first.
-func (in input) spool(dir string, stdin io.Reader) ([]files.File, error) {
+// and named pipes, is copied into dir first, under the given name.
+func (in input) spool(dir, name string, stdin io.Reader) ([]files.File, error) {
 	var out []files.File
 	for i, f := range in.files {
-		path, err := spoolOne(f, filepath.Join(dir, fmt.Sprintf("input-%d", i)), stdin)
+		path, err := spoolOne(f, filepath.Join(dir, fmt.Sprintf("%s-%d", name, i)), stdin)
 		if err != nil {
 			return nil, fmt.Errorf("spooling %s: %w", f.Name, err)
 		}
@@ -160,8 +174,8 @@ func (in input) spool(dir string, stdin io.Reader) ([]files.File, error) {
 }
 
 // open returns the files to read as a stream. What can be read only once is read
-// from now on.
-func (in input) open(stdin io.Reader) []files.File {
+// from now on, as a pipe with the given name.
+func (in input) open(name string, stdin io.Reader) []files.File {
 	var out []files.File
 	for i, f := range in.files {
 		if !f.Regular() {
@@ -172,7 +186,7 @@ func (in input) open(stdin io.Reader) []files.File {
 			if f.Gzip {
 				r = files.Unzip(r)
 			}
-			f.Pipe = fmt.Sprintf("input-%d", i)
+			f.Pipe = fmt.Sprintf("%s-%d", name, i)
 			files.OpenPipe(f.Pipe, r)
 		}
 		out = append(out, f)

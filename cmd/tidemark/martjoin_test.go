@@ -78,8 +78,7 @@ func runPlayedJoin(ctx context.Context, args []string) error {
 			write(late.ID, rows.JoinLateLines(s, late.Format, rows.Right, lateRight))
 			write(bad.ID, rows.OverLimitLines(s, bad.Format, rows.Left, 2, overLeft))
 			write(bad.ID, rows.OverLimitLines(s, bad.Format, rows.Right, 2, overRight))
-			write(bad.ID, rows.JoinBadLines(s, bad.Format, rows.Left, badLeft))
-			write(bad.ID, rows.JoinBadLines(s, bad.Format, rows.Right, badRight))
+			write(bad.ID, rows.BadLines(s, bad.Format, beam.Flatten(s, badLeft, badRight)))
 			return nil
 		}, nil
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -53,6 +54,48 @@ type output struct {
 // the same everywhere.
 type layouts struct {
 	rows, late func(rows.Format) sink.Layout
+}
+
+// outputPlan is what a run means to write.
+type outputPlan struct {
+	how     release
+	inputs  []string // paths, which no output may be
+	around  layouts
+	source  string // what names the job in a mart, with the command, if nothing else does
+	command string
+	info    mart.RunInfo // without the job
+}
+
+// outlets checks where everything goes.
+func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
+	out := outlets{how: p.how, stdout: os.Stdout}
+	var err error
+	if out.list, err = o.resolve(p.inputs, p.around); err != nil {
+		return outlets{}, err
+	}
+	if out.how.streamed() {
+		if err := checkAppend(out.list); err != nil {
+			return outlets{}, err
+		}
+	}
+	toMart, to, err := o.martOutputs(p.info.Work, append(p.inputs, o.output, o.late, o.bad))
+	if err != nil {
+		return outlets{}, err
+	}
+	name, err := o.jobName(fs, to, p.command, p.source)
+	if err != nil {
+		return outlets{}, err
+	}
+	if to == nil {
+		return out, nil
+	}
+	to.info = p.info
+	to.info.Job = name
+	if err := mart.CheckJob(to.path, to.info); err != nil {
+		return outlets{}, usagef("--job: %w", err)
+	}
+	out.list, out.mart = append(out.list, toMart...), to
+	return out, nil
 }
 
 // resolve checks that the outputs can be written, and that none of them is

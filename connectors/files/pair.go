@@ -134,8 +134,8 @@ func (f *pairFn) WatermarkEstimatorState(j *joint) joint { return *j }
 func (f *pairFn) ProcessElement(ctx context.Context, j *joint, rt *sdf.LockRTracker, in PairInput, left, right emitRow, bad emitBad) (sdf.ProcessContinuation, error) {
 	s := rt.GetRestriction().(pairSpan)
 	b := pairBundle{sitting: f.sit(rt, bad), pairFn: f, joint: j}
-	b.left = side{reel: reel{opener: &f.left, files: in.Left, at: s.Left}, mark: &j.Left, emit: left}
-	b.right = side{reel: reel{opener: &f.right, files: in.Right, at: s.Right}, mark: &j.Right, emit: right, right: true}
+	b.left = side{reel: reel{opener: &f.left, files: in.Left, at: s.Left, side: "left"}, mark: &j.Left, emit: left}
+	b.right = side{reel: reel{opener: &f.right, files: in.Right, at: s.Right, side: "right"}, mark: &j.Right, emit: right, right: true}
 	if b.left.over() && b.right.over() && j.Ms == infinity {
 		rt.TryClaim(pairClaim{last: true})
 		return sdf.StopProcessing(), nil

@@ -55,6 +55,7 @@ type Bad struct {
 	Position int64
 	Raw      []byte
 	Reason   string
+	Side     string // of a join, left or right; else empty
 }
 
 // Config says how to read.
@@ -67,6 +68,9 @@ type Config struct {
 	// KeepRaw makes every record carry its text. Without it only those of
 	// a stream do that are behind their mark: no other can be late.
 	KeepRaw bool
+
+	// Side names the side of a join in bad records; empty where there is none.
+	Side string
 }
 
 type (
@@ -99,13 +103,14 @@ type readFn struct {
 	Fields         records.Fields
 	MaxRecordBytes int
 	KeepRaw        bool
+	Side           string
 
 	opener opener
 	tally  *tally.Tally
 }
 
 func newReadFn(cfg Config) readFn {
-	return readFn{Fields: cfg.Fields, MaxRecordBytes: cfg.MaxRecordBytes, KeepRaw: cfg.KeepRaw}
+	return readFn{Fields: cfg.Fields, MaxRecordBytes: cfg.MaxRecordBytes, KeepRaw: cfg.KeepRaw, Side: cfg.Side}
 }
 
 func (f *readFn) Setup() (err error) {
@@ -193,7 +198,7 @@ func (f *readFn) read(ctx context.Context, rt *sdf.LockRTracker, file File, bad 
 		at = it.next
 		n.read++
 		if reason := in.decode(f.opener.dec, &it, &v); reason != "" {
-			n.refuse(f.tally, bad, Bad{Source: file.Name, Position: it.position(), Raw: it.text, Reason: reason})
+			n.refuse(f.tally, bad, Bad{Source: file.Name, Position: it.position(), Raw: it.text, Reason: reason, Side: f.Side})
 			continue
 		}
 		good(in, &it, &v)

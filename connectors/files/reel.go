@@ -10,6 +10,7 @@ import (
 type reel struct {
 	*opener
 	files []File
+	side  string  // of a join, as bad records name it
 	at    span    // what is not read yet
 	in    *cursor // where the bundle is in the file; nil before it has begun
 	bytes int64   // read in this bundle

@@ -113,7 +113,7 @@ func (s *sitting) understand(in *reel, it *item) bool {
 		reason = s.pace.future(s.v.TimeMs, s.nowMs)
 	}
 	if reason != "" {
-		s.n.refuse(s.pace.tally, s.bad, Bad{Source: in.file().Name, Position: it.position(), Raw: it.text, Reason: reason})
+		s.n.refuse(s.pace.tally, s.bad, Bad{Source: in.file().Name, Position: it.position(), Raw: it.text, Reason: reason, Side: in.side})
 	}
 	return reason == ""
 }

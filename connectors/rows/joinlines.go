@@ -46,12 +46,6 @@ func JoinLateLines(s beam.Scope, f Format, side Side, col beam.PCollection) beam
 	return beam.ParDo(s, &joinLateLinesFn{Format: f, Side: side}, col)
 }
 
-// JoinBadLines packs the bad records of a side, PCollection<files.Bad>, into lines
-// for package sink, as [BadLines] does.
-func JoinBadLines(s beam.Scope, f Format, side Side, col beam.PCollection) beam.PCollection {
-	return beam.ParDo(s, &badLinesFn{Format: f, Side: side}, col)
-}
-
 // OverLimitLines packs the records of a side that came when their key had as many
 // as the limit allows, PCollection<KV<string, files.Row>> by key, into lines of bad
 // records for package sink. Other formats than CSV are JSON.

@@ -187,11 +187,11 @@ func TestJoinBadLines(t *testing.T) {
 		side   Side
 		want   string
 	}{{JSON, Right, plain + "}"}, {Mart, Right, plain + `,"side":"right"}`}, {Mart, "", plain + "}"}} {
-		fn := &badLinesFn{Format: c.format, Side: c.side}
+		fn := &badLinesFn{Format: c.format}
 		var lines, orders []string
 		emit := unpacked(t, &lines, &orders)
 		fn.StartBundle(emit)
-		fn.ProcessElement(0, files.Bad{Source: "f", Position: 3, Raw: []byte("{\xff"), Reason: "cut off"}, emit)
+		fn.ProcessElement(0, files.Bad{Source: "f", Position: 3, Raw: []byte("{\xff"), Reason: "cut off", Side: string(c.side)}, emit)
 		fn.FinishBundle(emit)
 		if diff := gocmp.Diff([]string{c.want}, lines); diff != "" || !json.Valid([]byte(lines[0])) {
 			t.Errorf("mismatch (-want +got):\n%s", diff)

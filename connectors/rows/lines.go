@@ -175,13 +175,12 @@ func (f *lateLinesFn) ProcessElement(et beam.EventTime, m gate.Missed, r files.R
 
 type badLinesFn struct {
 	Format Format
-	Side   Side // of a join, else empty
 	liner
 }
 
 func (f *badLinesFn) ProcessElement(et beam.EventTime, b files.Bad, emit emitLines) {
 	rec := Bad{Source: b.Source, Position: b.Position, Raw: b.Raw, Reason: b.Reason}
 	f.order = OrderRecord(f.order[:0], b.Source, b.Position)
-	f.text = appendSideBad(f.text[:0], f.Format, f.Side, &rec)
+	f.text = appendSideBad(f.text[:0], f.Format, Side(b.Side), &rec)
 	f.add(et, emit)
 }

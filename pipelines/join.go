@@ -1,0 +1,72 @@
+package pipelines
+
+import (
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"tidemark/connectors/files"
+	"tidemark/connectors/rows"
+	"tidemark/connectors/sink"
+	"tidemark/joins"
+	"tidemark/joins/interval"
+)
+
+func init() {
+	register.Function3x1(joinedOf)
+}
+
+// Join says what an interval join reads, computes and writes. It has no counts by
+// window.
+type Join struct {
+	PairSource
+	Outputs
+
+	// Config sets the interval and the type. Watermarked and MarksDecide are set as
+	// the source needs them.
+	Config joins.Config
+}
+
+// Build adds the pipeline to s.
+func (j Join) Build(s beam.Scope) error {
+	cfg := j.Config
+	iv, err := interval.Of(cfg.Lower, cfg.Upper, cfg.ExclusiveLower, cfg.ExclusiveUpper)
+	if err != nil {
+		return err
+	}
+	left, right, bad, err := j.read(s)
+	if err != nil {
+		return err
+	}
+	cfg.Watermarked, cfg.MarksDecide = j.marked(), j.marked()
+	out, err := joins.TryInterval(s, cfg, joinedOf, left, right)
+	if err != nil {
+		return err
+	}
+
+	if o := j.Rows; o.ID != "" {
+		s := s.Scope("rows")
+		lateness := cfg.AllowedLateness.Milliseconds()
+		leftDue, rightDue := iv.DoneAt(0, lateness), iv.Swap().DoneAt(0, lateness)
+		if cfg.Type == joins.LeftSemi {
+			leftDue = rows.Decided
+		}
+		sink.Write(s, o.ID, rows.JoinLines(s, o.Format, leftDue, rightDue, out.Rows))
+	}
+	if o := j.Late; o.ID != "" {
+		s := s.Scope("late")
+		sink.Write(s, o.ID, beam.Flatten(s,
+			rows.JoinLateLines(s, o.Format, rows.Left, out.LateLeft),
+			rows.JoinLateLines(s, o.Format, rows.Right, out.LateRight)))
+	}
+	if o := j.Bad; o.ID != "" {
+		s := s.Scope("bad")
+		sink.Write(s, o.ID, beam.Flatten(s, rows.BadLines(s, o.Format, bad),
+			rows.OverLimitLines(s, o.Format, rows.Left, cfg.MaxRowsPerKey, out.OverLimitLeft),
+			rows.OverLimitLines(s, o.Format, rows.Right, cfg.MaxRowsPerKey, out.OverLimitRight)))
+	}
+	return nil
+}
+
+func joinedOf(key string, left, right *files.Row) rows.Joined {
+	return rows.Joined{Key: key, Left: left, Right: right}
+}
