@@ -74,6 +74,7 @@ func (f *joinFn) Setup() error {
 	f.store = store{f: f}
 	f.tally = tally.Current()
 	f.out = newOutput(f.Types, f.Fn)
+	f.out.tally = f.tally
 	return nil
 }
 
@@ -147,6 +148,7 @@ type output struct {
 	none [2]any // the nil pointer that stands for no row
 	typ  [2]reflect.Type
 
+	tally  *tally.Tally
 	emit   emitJoined
 	in     bytes.Reader
 	keyRaw []byte
@@ -227,9 +229,19 @@ func (o *output) value(r *row) (any, error) {
 }
 
 func (o *output) overLimit(r *row) {
+	o.blame(r)
 	o.overOnce = appendEntry(append(o.overOnce[:0], byte(r.side)), r.key, r.body)
 	o.over = routing.AppendLate(o.over, &routing.LateRecord{TimeMs: r.timeMs, All: true, Raw: o.overOnce})
 	o.overest = min(o.overest, r.timeMs)
+}
+
+// blame tells people of a row that the cell has not taken. It is a courtesy: what
+// cannot be decoded fails where it is needed.
+func (o *output) blame(r *row) {
+	o.in.Reset(r.key)
+	if k, err := o.key.Decode(&o.in); err == nil {
+		o.tally.Blame("key %v holds as many rows as the limit on a key allows", k)
+	}
 }
 
 // flushOver sends on what the cell has not taken.

@@ -2,18 +2,12 @@ package pipelines
 
 import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
-	"tidemark/connectors/files"
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
 	"tidemark/joins"
 	"tidemark/joins/interval"
 )
-
-func init() {
-	register.Function3x1(joinedOf)
-}
 
 // Join says what an interval join reads, computes and writes. It has no counts by
 // window.
@@ -38,7 +32,7 @@ func (j Join) Build(s beam.Scope) error {
 		return err
 	}
 	cfg.Watermarked, cfg.MarksDecide = j.marked(), j.marked()
-	out, err := joins.TryInterval(s, cfg, joinedOf, left, right)
+	out, err := joins.TryInterval(s, cfg, rows.JoinedOf, left, right)
 	if err != nil {
 		return err
 	}
@@ -65,8 +59,4 @@ func (j Join) Build(s beam.Scope) error {
 			rows.OverLimitLines(s, o.Format, rows.Right, cfg.MaxRowsPerKey, out.OverLimitRight)))
 	}
 	return nil
-}
-
-func joinedOf(key string, left, right *files.Row) rows.Joined {
-	return rows.Joined{Key: key, Left: left, Right: right}
 }

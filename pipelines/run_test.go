@@ -92,7 +92,7 @@ func (s *stamp) UnmarshalJSON(doc []byte) error {
 	return err
 }
 
-type interval struct {
+type span struct {
 	Start stamp `json:"window_start"`
 	End   stamp `json:"window_end"`
 }
@@ -114,7 +114,7 @@ func parseRows(t *testing.T, lines []string) []oracle.Row {
 		var r struct {
 			Key      string
 			Currency string
-			interval
+			span
 			Pane          string
 			Revision      int64
 			Sum           int64
@@ -140,7 +140,7 @@ func parseAverages(t *testing.T, lines []string) []oracle.Row {
 	for i, line := range lines {
 		var r struct {
 			Key string
-			interval
+			span
 			Pane            string
 			Revision        int64
 			Average         float64
@@ -192,7 +192,7 @@ func parseLate(t *testing.T, lines []string) []lateRecord {
 		var r struct {
 			Event     json.RawMessage
 			Time      stamp
-			Missed    []interval
+			Missed    []span
 			MissedAll bool `json:"missed_all"`
 			Source    string
 			Position  int64

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"regexp"
@@ -160,7 +159,7 @@ func (g *aggregateFlags) outputs(fs *flagSet, k *kind, windows windowfns.Fn, in 
 		how:     g.release(in),
 		inputs:  append(files.Paths(in.files), in.name),
 		around:  layouts{rows: func(f rows.Format) sink.Layout { return k.layout(f, g) }, late: rows.LateLayout},
-		source:  cmp.Or(g.timeline, g.input),
+		sources: sourcesOf(g.timeline, g.input),
 		command: k.name,
 		info:    mart.RunInfo{Command: strings.Join(append([]string{k.name}, args...), " "), Work: k.work, Sessions: sessions},
 	})

@@ -25,7 +25,7 @@ func (g *aggregateFlags) reportLateness(ctx context.Context, src pipelines.Sourc
 	var read, bad int64
 	future := time.Now().Add(g.futureLimit).UnixMilli()
 	scan := func() error {
-		return files.Scan(files.Config{Fields: src.Fields, MaxRecordBytes: src.MaxRecordBytes}, in.open(os.Stdin), func(v *records.Values, reason string) error {
+		return files.Scan(files.Config{Fields: src.Fields, MaxRecordBytes: src.MaxRecordBytes}, in.open("input", os.Stdin), func(v *records.Values, reason string) error {
 			read++
 			if reason == "" && g.futureLimit > 0 && v.TimeMs > future {
 				reason = "ahead of the clock"

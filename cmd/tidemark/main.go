@@ -2,8 +2,9 @@
 // late record accounted for.
 //
 //	tidemark gmv --input orders.ndjson --window 1h
-//	tidemark reconcile --mart sqlite:mart.db
 //	tidemark average --input readings.ndjson --window 3m --every 1m
+//	tidemark join --left orders.ndjson --right payments.ndjson --lower 0s --upper 10m --type left
+//	tidemark reconcile --mart sqlite:mart.db
 //	tidemark gmv --help
 //
 // Exit status: 0 done; 1 the job failed; 2 wrong usage, found before anything
@@ -45,6 +46,7 @@ type command struct {
 var commands = []command{
 	{"gmv", "money per key and window, exact, corrected when late records come", gmvCommand.run},
 	{"average", "averages per key and window, exact, corrected when late records come", averageCommand.run},
+	{"join", "pairs of two inputs by key and distance in time, and what nothing matches", runJoin},
 	{"reconcile", "checks in a mart that nothing was lost", runReconcile},
 }
 

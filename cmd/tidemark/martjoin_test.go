@@ -197,11 +197,11 @@ func TestOverLimit(t *testing.T) {
 		if r.status != status || r.lastLine() != limitedJoin {
 			t.Errorf("%s: %+v, want status %d and %s", args, r, status, limitedJoin)
 		}
-		if said := strings.Contains(r.stderr, `in.ndjson, position 5: key "k" holds 2 left rows, the limit on a key`); said != (status == exitBad) {
+		if said := strings.Contains(r.stderr, `in.ndjson, position 5: key "k" holds 2 rows, the limit on a key: this left one is not joined`); said != (status == exitBad) {
 			t.Errorf("%s: %s", args, r.stderr)
 		}
 	}
-	const row = `{"source":"in.ndjson","position":5,"raw":"{\"n\":\n5}","reason":"key \"k\" holds 2 %s rows, the limit on a key"}` + "\n"
+	const row = `{"source":"in.ndjson","position":5,"raw":"{\"n\":\n5}","reason":"key \"k\" holds 2 rows, the limit on a key: this %s one is not joined"}` + "\n"
 	same(t, "bad records", fmt.Sprintf(row+row, "left", "right"), read(t, dir, "bad.ndjson"))
 	same(t, "in the mart", "left 5,right 5", strings.Join(ask(t, filepath.Join(dir, "mart.db"), "SELECT side || ' ' || position FROM bad ORDER BY side"), ","))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"tidemark/connectors/mart"
 	"tidemark/connectors/rows"
@@ -68,8 +69,8 @@ func (o *outputFlags) martOutputs(work mart.Work, taken []string) (outs []output
 }
 
 // jobName is the name of the job in a mart: the one given, or one made from the
-// command and its input, wherever it is called from.
-func (o *outputFlags) jobName(fs *flagSet, to *martSink, command, input string) (string, error) {
+// command and its inputs, wherever it is called from.
+func (o *outputFlags) jobName(fs *flagSet, to *martSink, command string, inputs []string) (string, error) {
 	switch {
 	case fs.given("job") && to == nil:
 		return "", usagef("--job without a mart, want an output of sqlite:PATH: it names rows there")
@@ -77,15 +78,27 @@ func (o *outputFlags) jobName(fs *flagSet, to *martSink, command, input string) 
 		return "", usagef("--job is empty, want a name")
 	case o.job != "" || to == nil:
 		return o.job, nil
-	case input == stdinName:
+	case slices.Contains(inputs, stdinName):
 		return "", usagef("a mart that is fed from standard input without --job, want a name: the next run replaces the rows of the job of that name")
 	}
-	path, err := filepath.Abs(input)
-	if err != nil {
-		return "", err
+	id := command
+	for _, in := range inputs {
+		path, err := filepath.Abs(in)
+		if err != nil {
+			return "", err
+		}
+		id += "\x00" + path
 	}
-	sum := sha256.Sum256([]byte(command + "\x00" + path))
+	sum := sha256.Sum256([]byte(id))
 	return fmt.Sprintf("%s-%x", command, sum[:8]), nil
+}
+
+// sourcesOf is what a run reads: a timeline, or else inputs.
+func sourcesOf(timeline string, inputs ...string) []string {
+	if timeline != "" {
+		return []string{timeline}
+	}
+	return inputs
 }
 
 // begin opens the mart and begins a run in it.

@@ -61,7 +61,7 @@ type outputPlan struct {
 	how     release
 	inputs  []string // paths, which no output may be
 	around  layouts
-	source  string // what names the job in a mart, with the command, if nothing else does
+	sources []string // what names the job in a mart, with the command, if nothing else does
 	command string
 	info    mart.RunInfo // without the job
 }
@@ -82,7 +82,7 @@ func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
 	if err != nil {
 		return outlets{}, err
 	}
-	name, err := o.jobName(fs, to, p.command, p.source)
+	name, err := o.jobName(fs, to, p.command, p.sources)
 	if err != nil {
 		return outlets{}, err
 	}

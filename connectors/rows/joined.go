@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/connectors/files"
 )
@@ -30,7 +31,11 @@ const (
 	Right Side = "right"
 )
 
+// JoinedOf is the row of a join of records by key.
+func JoinedOf(key string, left, right *files.Row) Joined { return Joined{key, left, right} }
+
 func init() {
+	register.Function3x1(JoinedOf)
 	beam.RegisterType(reflect.TypeFor[Joined]())
 	beam.RegisterCoder(reflect.TypeFor[Joined](), encodeJoined, decodeJoined)
 }

@@ -46,9 +46,9 @@ func JoinLateLines(s beam.Scope, f Format, side Side, col beam.PCollection) beam
 	return beam.ParDo(s, &joinLateLinesFn{Format: f, Side: side}, col)
 }
 
-// OverLimitLines packs the records of a side that came when their key had as many
-// as the limit allows, PCollection<KV<string, files.Row>> by key, into lines of bad
-// records for package sink. Other formats than CSV are JSON.
+// OverLimitLines packs the records of a side that came when their key had as many,
+// of both sides, as the limit allows, PCollection<KV<string, files.Row>> by key,
+// into lines of bad records for package sink. Other formats than CSV are JSON.
 func OverLimitLines(s beam.Scope, f Format, side Side, limit int, col beam.PCollection) beam.PCollection {
 	return beam.ParDo(s, &overLimitLinesFn{Format: f, Side: side, Limit: limit}, col)
 }
@@ -56,10 +56,10 @@ func OverLimitLines(s beam.Scope, f Format, side Side, limit int, col beam.PColl
 // shownKey is how much of a key reasons quote, in characters.
 const shownKey = 100
 
-// OverLimitReason is what is wrong with a record that came when its key had as many
-// of its side as the limit allows.
+// OverLimitReason is what is wrong with a record of a side that came when its key had
+// as many, of both sides, as the limit allows.
 func OverLimitReason(key string, side Side, limit int) string {
-	return fmt.Sprintf("key %.*q holds %d %s rows, the limit on a key", shownKey, key, limit, side)
+	return fmt.Sprintf("key %.*q holds %d rows, the limit on a key: this %s one is not joined", shownKey, key, limit, side)
 }
 
 type joinLinesFn struct {

@@ -164,9 +164,9 @@ func TestOverLimitLines(t *testing.T) {
 		format    Format
 		key, want string
 	}{
-		{JSON, "a", `{"source":"f","position":3,"raw":"{\"n\":1}","reason":"key \"a\" holds 1000 left rows, the limit on a key"}`},
-		{Mart, long, `{"source":"f","position":3,"raw":"{\"n\":1}","reason":"key \"` + long[:300] + `\" holds 1000 left rows, the limit on a key","side":"left"}`},
-		{CSV, "a", `f,3,"{""n"":1}","key ""a"" holds 1000 left rows, the limit on a key",`},
+		{JSON, "a", `{"source":"f","position":3,"raw":"{\"n\":1}","reason":"key \"a\" holds 1000 rows, the limit on a key: this left one is not joined"}`},
+		{Mart, long, `{"source":"f","position":3,"raw":"{\"n\":1}","reason":"key \"` + long[:300] + `\" holds 1000 rows, the limit on a key: this left one is not joined","side":"left"}`},
+		{CSV, "a", `f,3,"{""n"":1}","key ""a"" holds 1000 rows, the limit on a key: this left one is not joined",`},
 	} {
 		fn := &overLimitLinesFn{Format: c.format, Side: Left, Limit: 1000}
 		var lines, orders []string
