@@ -70,7 +70,7 @@ func (f *packFn) FinishBundle(ctx context.Context, to, suspects routing.Emit, _ 
 }
 
 func (f *packFn) flush(to, suspects routing.Emit) {
-	f.out.emit(to)
+	f.out.emitMarked(to)
 	f.gated.FlushSuspects(f.Routing, suspects)
 }
 
@@ -110,12 +110,8 @@ func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, 
 		full = f.gated.Add(shard, windowfns.Window{StartMs: tMs, EndMs: tMs + 1},
 			&routing.Item{TimeMs: tMs, Probes: 1, Windows: 1, Body: entry, Raw: entry})
 	} else {
-		holdMs := tMs
-		if mark > tMs {
-			holdMs += f.Routing.LatenessMs
-		}
 		f.entry.Reset()
-		full = f.out.add(side(f.Side), shard, tMs, holdMs, appendEntry(f.entry.AvailableBuffer(), key, value))
+		full = f.out.add(side(f.Side), shard, tMs, max(mark, lowMs), appendEntry(f.entry.AvailableBuffer(), key, value))
 	}
 	if full {
 		f.flush(to, suspects)
@@ -135,7 +131,7 @@ type messageKey struct {
 }
 
 // add adds a row, and reports whether it is time to emit.
-func (m *messages) add(s side, shard, tMs, holdMs int64, entry []byte) (full bool) {
+func (m *messages) add(s side, shard, tMs, stampMs int64, entry []byte) (full bool) {
 	k := messageKey{shard, s}
 	msg := m.all[k]
 	if msg == nil {
@@ -146,21 +142,37 @@ func (m *messages) add(s side, shard, tMs, holdMs int64, entry []byte) (full boo
 		m.all[k] = msg
 	}
 	m.size += len(entry) + 8
-	msg.add(tMs, holdMs, entry)
+	msg.add(tMs, stampMs, entry)
 	return m.size >= flushBytes
 }
 
-// lowMs is below every timer of the join. Prism hands a stateful DoFn nothing that
-// is stamped behind a timer of the same key that is not due: a message would wait
-// until all rows up to its own are done. So it is stamped here, and an empty one
-// behind it holds the watermark until it has come after the message.
+// In flight a message holds the watermark at its stamp, and the rows in it are in
+// time where that is not past them. But Prism hands a stateful DoFn nothing that is
+// stamped behind a timer of the same key that is not due: stamped with the times of
+// its rows, a message would wait until all rows before them are done. And what is
+// stamped far behind the watermark keeps it from moving, so that behind a fast source
+// nothing is ever done.
+
+// emitMarked sends on messages whose rows were added with their marks. The watermark
+// is not above the least of them, and will get there whatever becomes of the message.
+func (m *messages) emitMarked(to routing.Emit) {
+	for k, msg := range m.all {
+		to(mtime.Time(msg.firstMs), k.shard, msg.bytes(k.side))
+	}
+	*m = messages{}
+}
+
+// lowMs is below every timer of the join.
 const lowMs = intake.MinTimeMs - interval.MaxBoundMs - 1
 
-// emit sends the messages on.
-func (m *messages) emit(to routing.Emit) {
+// emitGated sends on messages whose rows were added with the last watermark that they
+// are in time for. How far the watermark is below that is unknown, so that two are
+// sent: the message, which no timer holds up, and behind it an empty one, which holds
+// the watermark until it has come after the message.
+func (m *messages) emitGated(to routing.Emit) {
 	for k, msg := range m.all {
 		to(mtime.Time(lowMs), k.shard, msg.bytes(k.side))
-		to(mtime.Time(msg.holdMs), k.shard, nil)
+		to(mtime.Time(msg.firstMs), k.shard, nil)
 	}
 	*m = messages{}
 }
@@ -174,7 +186,7 @@ type unpackFn struct {
 
 func (f *unpackFn) StartBundle(routing.Emit) { f.out = messages{} }
 
-func (f *unpackFn) FinishBundle(to routing.Emit) { f.out.emit(to) }
+func (f *unpackFn) FinishBundle(to routing.Emit) { f.out.emitGated(to) }
 
 func (f *unpackFn) ProcessElement(shard int64, packed []byte, to routing.Emit) error {
 	batch, err := routing.ReadBatch(packed)
@@ -187,7 +199,7 @@ func (f *unpackFn) ProcessElement(shard int64, packed []byte, to routing.Emit) e
 		full = f.out.add(side(it.Body[0]), shard, it.TimeMs, it.TimeMs+f.DelayMs, it.Body[1:]) || full
 	}
 	if full {
-		f.out.emit(to)
+		f.out.emitGated(to)
 	}
 	return batch.Err()
 }

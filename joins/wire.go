@@ -32,17 +32,15 @@ func splitEntry(entry []byte) (key, value []byte, err error) {
 
 // message collects rows on their way to a cell.
 type message struct {
-	rows  []byte
-	count uint64
-	// holdMs is where the rows hold the watermark on their way: in time as they
-	// are, none of them may get behind it.
-	holdMs int64
+	rows    []byte
+	count   uint64
+	firstMs int64 // what it is stamped with: the least of what its rows were added with
 }
 
-// add adds a row that may come until the watermark has passed holdMs.
-func (m *message) add(tMs, holdMs int64, entry []byte) {
-	if m.count == 0 || holdMs < m.holdMs {
-		m.holdMs = holdMs
+// add adds a row. The watermark must not pass stampMs before it has arrived.
+func (m *message) add(tMs, stampMs int64, entry []byte) {
+	if m.count == 0 || stampMs < m.firstMs {
+		m.firstMs = stampMs
 	}
 	m.count++
 	m.rows = binary.AppendVarint(m.rows, tMs)

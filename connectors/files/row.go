@@ -34,6 +34,8 @@ func init() {
 	register.Emitter3[beam.EventTime, string, Row]()
 	beam.RegisterType(reflect.TypeFor[Row]())
 	beam.RegisterCoder(reflect.TypeFor[Row](), encodeRow, decodeRow)
+	register.Function1x1(encodeRow) // so that they are called without reflection
+	register.Function1x2(decodeRow)
 }
 
 // ReadRows is [Read] for records that are carried whole, with or without KeepRaw.
