@@ -55,8 +55,9 @@ type group struct {
 
 // add puts a row down. If it may come out, at its own time, its timer holds the
 // output watermark there.
-func (a *agenda) add(r *row, mayComeOut bool) {
-	g, isNew := a.at(r.timer)
+func (a *agenda) add(r *row, t timerID, mayComeOut bool) {
+	g, isNew := a.at(t)
+	r.group = g
 	g.rows = append(g.rows, r)
 	hold := g.ms - 1
 	if mayComeOut {

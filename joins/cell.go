@@ -1,10 +1,6 @@
 package joins
 
 import (
-	"fmt"
-	"slices"
-
-	"tidemark/internal/routing"
 	"tidemark/joins/interval"
 )
 
@@ -18,20 +14,21 @@ type rules struct {
 
 // row is an element that a cell holds.
 type row struct {
-	timeMs int64
-	timer  timerID // that says that it is done
-	key    []byte
-	body   []byte // the encoded value
-	value  any    // the decoded value, once someone has asked for it
-	pos    int32  // in its slot
-	slot   uint8
-	side   side
-	joined bool // it has matched
-	gone   bool // it is done
-	logged bool // its slot counts it as one that is needed
+	timeMs        int64
+	entry         []byte
+	group         *group // of its timer; nil if it was done at once
+	keyAt, keyEnd uint32 // where the key is in entry
+	pos           int32  // in its slot
+	slot          uint8
+	side          side
+	joined        bool // it has matched
+	gone          bool // it is done
+	logged        bool // its slot counts it as one that is needed
 }
 
-func (r *row) size() int { return len(r.key) + len(r.body) + 16 }
+func (r *row) key() []byte   { return r.entry[r.keyAt:r.keyEnd] }
+func (r *row) value() []byte { return r.entry[r.keyEnd:] }
+func (r *row) size() int     { return len(r.entry) + 16 }
 
 // outlet takes what a cell has to say.
 type outlet interface {
@@ -77,30 +74,22 @@ func newCell(ru *rules) *cell {
 	return &cell{rules: ru, keys: map[string]*keyRows{}}
 }
 
-// timersPerMessage is about how many timers the rows of a message share, at most.
-// A message is what a bundle has brought, and the watermark moves between bundles:
-// finer timers than that would not say any more.
-const timersPerMessage = 32
-
-// take matches the rows of a message, and holds those that can match again. The id
-// is drawn afresh.
-func (c *cell) take(msg []byte, id uint64, to outlet) error {
-	rows, s, err := parseMessage(msg)
-	if err != nil || len(rows) == 0 {
+// take matches the rows of a message, and holds those that can match again.
+func (c *cell) take(msg []byte, to outlet) error {
+	h, b, err := openMessage(msg)
+	if err != nil {
 		return err
 	}
-	times := make([]int64, len(rows))
-	for i := range rows {
-		times[i] = rows[i].timeMs
+	rows, err := h.readRows(b)
+	if err != nil {
+		return err
 	}
-	grain := grainOf(times)
 	c.makeRoom()
-	at := c.appendMessage(msg, grain, id)
+	at := c.appendMessage(msg, h.rows)
 	for i := range rows {
 		r := &rows[i]
-		r.timer = c.timerOf(s, r.timeMs, grain, id)
 		r.slot, r.pos = at.slot, at.pos+int32(i)
-		if err := c.place(r, to); err != nil {
+		if err := c.place(r, c.timerOf(h, r.timeMs), to); err != nil {
 			return err
 		}
 	}
@@ -110,32 +99,15 @@ func (c *cell) take(msg []byte, id uint64, to outlet) error {
 // timerOf is the timer of a row of a message: for when the row is done, or up to
 // grain later. Timers of a message are grain apart, and those of different messages
 // are rarely for the same time.
-func (ru *rules) timerOf(s side, tMs, grain int64, message uint64) timerID {
-	done := ru.iv[s].DoneAt(tMs, ru.latenessMs)
-	phase := int64(message % uint64(grain))
-	return timerID{done + ((phase-done)%grain+grain)%grain, message}
-}
-
-// grainOf is the distance of the timers of rows at these times, in ms: 1 where they
-// are few, and else such that most of them share about timersPerMessage timers. A few
-// rows far from the others do not count.
-func grainOf(times []int64) int64 {
-	if len(times) <= timersPerMessage {
-		return 1
-	}
-	const sampled = 64
-	var sample [sampled]int64
-	n := min(len(times), sampled)
-	for i := range n {
-		sample[i] = times[i*len(times)/n]
-	}
-	slices.Sort(sample[:n])
-	return max(1, (sample[n-1-n/8]-sample[n/8])/timersPerMessage)
+func (ru *rules) timerOf(h head, tMs int64) timerID {
+	done := ru.iv[h.side].DoneAt(tMs, ru.latenessMs)
+	phase := int64(h.id % uint64(h.grain))
+	return timerID{done + ((phase-done)%h.grain+h.grain)%h.grain, h.id}
 }
 
 // place matches a row with those that are here, and holds it.
-func (c *cell) place(r *row, to outlet) error {
-	k := c.key(r.key)
+func (c *cell) place(r *row, t timerID, to outlet) error {
+	k := c.key(r.key())
 	mine, others := &k.shelves[r.side], &k.shelves[r.side.other()]
 	counts := &c.counts[r.side]
 	if c.maxRows > 0 && mine.len()+others.len() >= c.maxRows {
@@ -149,11 +121,11 @@ func (c *cell) place(r *row, to outlet) error {
 		return err
 	}
 	if r.gone {
-		c.tidy(r.key, k)
+		c.tidy(r.key(), k)
 		return nil
 	}
 	mine.add(r)
-	c.agenda.add(r, c.unmatched[r.side] && !r.joined)
+	c.agenda.add(r, t, c.unmatched[r.side] && !r.joined)
 	c.hold(r)
 	return nil
 }
@@ -261,9 +233,9 @@ func (c *cell) done(r *row, ms int64) bool {
 	}
 	r.gone = true
 	c.release(r)
-	if k := c.keys[string(r.key)]; k != nil {
+	if k := c.keys[string(r.key())]; k != nil {
 		k.shelves[r.side].drop(c.iv[r.side].DoneBefore(ms, c.latenessMs))
-		c.tidy(r.key, k)
+		c.tidy(r.key(), k)
 	}
 	return true
 }
@@ -296,22 +268,3 @@ func (c *cell) tidy(key []byte, k *keyRows) {
 
 // empty reports whether there is nothing left.
 func (c *cell) empty() bool { return len(c.agenda.groups) == 0 }
-
-// parseMessage reads the rows of a message, which point into it.
-func parseMessage(msg []byte) ([]row, side, error) {
-	r := routing.NewReader(msg)
-	s, n := side(r.Byte()), r.Uvarint()
-	if s > right || n > uint64(r.Len()) {
-		return nil, 0, fmt.Errorf("joins: malformed message")
-	}
-	rows := make([]row, n)
-	for i := range rows {
-		timeMs, entry := r.Varint(), r.Prefixed()
-		key, body, err := splitEntry(entry)
-		if err != nil {
-			return nil, 0, err
-		}
-		rows[i] = row{timeMs: timeMs, side: s, key: key, body: body}
-	}
-	return rows, s, r.Err()
-}

@@ -69,22 +69,22 @@ type element struct {
 func (h *history) pair(l, r *row, timeMs int64) error {
 	right := "-"
 	if r != nil {
-		right = string(r.body)
+		right = string(r.value())
 	}
-	h.out = append(h.out, fmt.Sprintf("%s %s %s @%d", l.key, l.body, right, timeMs))
+	h.out = append(h.out, fmt.Sprintf("%s %s %s @%d", l.key(), l.value(), right, timeMs))
 	return nil
 }
 
 func (h *history) unmatched(r *row) error {
-	l, rt := string(r.body), "-"
+	l, rt := string(r.value()), "-"
 	if r.side == right {
 		l, rt = rt, l
 	}
-	h.out = append(h.out, fmt.Sprintf("%s %s %s @%d", r.key, l, rt, r.timeMs))
+	h.out = append(h.out, fmt.Sprintf("%s %s %s @%d", r.key(), l, rt, r.timeMs))
 	return nil
 }
 
-func (h *history) overLimit(r *row) { h.out = append(h.out, fmt.Sprintf("over %s", r.body)) }
+func (h *history) overLimit(r *row) { h.out = append(h.out, fmt.Sprintf("over %s", r.value())) }
 
 func (h *history) open() {
 	if h.cell != nil {
@@ -253,10 +253,10 @@ func TestCellLaws(t *testing.T) {
 				h.all[s] = append(h.all[s], e)
 				m.add(e.ms, e.ms, appendEntry(nil, []byte(e.key), []byte(e.id)))
 			}
-			msg := m.bytes(s)
+			msg := m.seal(s, h.newID())
 			h.do(func() {
 				h.open()
-				if err := h.cell.take(msg, h.newID(), h); err != nil {
+				if err := h.cell.take(msg, h); err != nil {
 					t.Fatal(err)
 				}
 				h.save()

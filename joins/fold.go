@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
+	"tidemark/internal/flow"
 	"tidemark/internal/routing"
 	"tidemark/internal/tally"
 	"tidemark/joins/interval"
@@ -50,6 +50,7 @@ type joinFn struct {
 	store store
 	out   output
 	tally *tally.Tally
+	flow  *flow.Meter
 }
 
 func newJoinFn(types elementTypes, fn beam.EncodedFunc, cfg Config, iv interval.Interval) *joinFn {
@@ -72,7 +73,7 @@ func (f *joinFn) Setup() error {
 	}
 	f.rules = rules{traits: t, iv: [2]interval.Interval{left: f.Interval, right: f.Interval.Swap()}, latenessMs: f.LatenessMs, maxRows: f.MaxRows}
 	f.store = store{f: f}
-	f.tally = tally.Current()
+	f.tally, f.flow = tally.Current(), flow.Current()
 	f.out = newOutput(f.Types, f.Fn)
 	f.out.tally = f.tally
 	return nil
@@ -88,12 +89,13 @@ func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 	if len(msg) == 0 {
 		return nil // it has held the watermark
 	}
+	f.flow.Taken(len(msg))
 	h, err := f.store.open(sp, shard)
 	if err != nil {
 		return err
 	}
 	f.out.begin(emit)
-	if err := h.take(msg, rand.Uint64(), &f.out); err != nil {
+	if err := h.take(msg, &f.out); err != nil {
 		return err
 	}
 	for _, g := range h.agenda.takeChanged(f.store.number) {
@@ -153,6 +155,10 @@ type output struct {
 	in     bytes.Reader
 	keyRaw []byte
 	keyVal any
+	last   [2]struct {
+		row   *row
+		value any
+	}
 
 	over     []byte // packed records of what the cell has not taken
 	overest  int64  // the least time among them
@@ -171,6 +177,7 @@ func newOutput(types elementTypes, fn beam.EncodedFunc) output {
 
 func (o *output) begin(emit emitJoined) {
 	o.emit, o.keyRaw = emit, nil
+	o.last[left].row, o.last[right].row = nil, nil
 	o.over, o.overest = nil, math.MaxInt64
 }
 
@@ -185,7 +192,7 @@ func (o *output) pair(l, r *row, timeMs int64) error {
 			return err
 		}
 	}
-	return o.call(l.key, lv, rv, timeMs)
+	return o.call(l.key(), lv, rv, timeMs)
 }
 
 func (o *output) unmatched(r *row) error {
@@ -194,9 +201,9 @@ func (o *output) unmatched(r *row) error {
 		return err
 	}
 	if r.side == left {
-		return o.call(r.key, v, o.none[right], r.timeMs)
+		return o.call(r.key(), v, o.none[right], r.timeMs)
 	}
-	return o.call(r.key, o.none[left], v, r.timeMs)
+	return o.call(r.key(), o.none[left], v, r.timeMs)
 }
 
 func (o *output) call(key []byte, l, r any, timeMs int64) error {
@@ -212,25 +219,27 @@ func (o *output) call(key []byte, l, r any, timeMs int64) error {
 	return nil
 }
 
-// value is the pointer to the value of a row.
+// value is the pointer to the value of a row. The one that came last on a side is
+// kept: a row that matches many is asked for again and again.
 func (o *output) value(r *row) (any, error) {
-	if r.value != nil {
-		return r.value, nil
+	last := &o.last[r.side]
+	if last.row == r {
+		return last.value, nil
 	}
-	o.in.Reset(r.body)
+	o.in.Reset(r.value())
 	v, err := o.side[r.side].Decode(&o.in)
 	if err != nil {
 		return nil, err
 	}
 	p := reflect.New(o.typ[r.side])
 	p.Elem().Set(reflect.ValueOf(v))
-	r.value = p.Interface()
-	return r.value, nil
+	last.row, last.value = r, p.Interface()
+	return last.value, nil
 }
 
 func (o *output) overLimit(r *row) {
 	o.blame(r)
-	o.overOnce = appendEntry(append(o.overOnce[:0], byte(r.side)), r.key, r.body)
+	o.overOnce = append(append(o.overOnce[:0], byte(r.side)), r.entry...)
 	o.over = routing.AppendLate(o.over, &routing.LateRecord{TimeMs: r.timeMs, All: true, Raw: o.overOnce})
 	o.overest = min(o.overest, r.timeMs)
 }
@@ -238,7 +247,7 @@ func (o *output) overLimit(r *row) {
 // blame tells people of a row that the cell has not taken. It is a courtesy: what
 // cannot be decoded fails where it is needed.
 func (o *output) blame(r *row) {
-	o.in.Reset(r.key)
+	o.in.Reset(r.key())
 	if k, err := o.key.Decode(&o.in); err == nil {
 		o.tally.Blame("key %v holds as many rows as the limit on a key allows", k)
 	}

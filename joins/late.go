@@ -58,15 +58,16 @@ func (f *recordsFn) ProcessElement(ctx context.Context, _ int64, packed []byte, 
 	var n [2]int64
 	err := routing.ReadLate(packed, func(rec *routing.LateRecord) error {
 		s := side(rec.Raw[0])
-		key, value, err := splitEntry(rec.Raw[1:])
+		entry := rec.Raw[1:]
+		at, end, err := splitEntry(entry)
 		if err != nil {
 			return err
 		}
-		k, err := f.key.Decode(bytes.NewReader(key))
+		k, err := f.key.Decode(bytes.NewReader(entry[at:end]))
 		if err != nil {
 			return err
 		}
-		v, err := f.sides[s].Decode(bytes.NewReader(value))
+		v, err := f.sides[s].Decode(bytes.NewReader(entry[end:]))
 		if err != nil {
 			return err
 		}

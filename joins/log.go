@@ -12,13 +12,10 @@ import (
 // rows is needed any more, so that payloads are written once. Only where some rows
 // outlive the others of their slot by far are they written again.
 //
-// A slot is a sequence of records,
-//
-//	kind byte | len uvarint | payload
-//
-// and rows are numbered in it from 0.
+// Each part of a slot is a record, which begins with its kind, and rows are numbered
+// in it from 0.
 const (
-	logMessage = 'M' // grain uvarint | id uvarint | a message, as it came
+	logMessage = 'M' // a message, as it came
 	logRows    = 'R' // rows of other slots: (side byte | joined byte | time varint | timer varint, uvarint | entry prefixed)*
 	logFlags   = 'F' // what has become of rows of the slot: (number << 1 | gone uvarint)*; they have matched, or they are gone
 )
@@ -48,10 +45,10 @@ type slot struct {
 	liveBytes int
 	bytes     int // written and to be written
 
-	records []byte // to be written
-	flags   []byte // to be written behind them
-	written bool   // there is something in the state
-	rewrite bool   // it is to be replaced
+	records [][]byte // to be written
+	flags   []byte   // to be written behind them
+	written bool     // there is something in the state
+	rewrite bool     // it is to be replaced
 }
 
 // place is where the rows of a message begin.
@@ -60,50 +57,28 @@ type place struct {
 	pos  int32
 }
 
-// appendMessage logs a message.
-func (l *log) appendMessage(msg []byte, grain int64, id uint64) place {
+// appendMessage logs a message with so many rows.
+func (l *log) appendMessage(msg []byte, rows int) place {
 	s := &l.slots[l.current]
 	at := place{l.current, s.rows}
-	_, n, _ := countRows(msg)
-	s.rows += int32(n)
-	head := binary.AppendUvarint(make([]byte, 0, 2*binary.MaxVarintLen64), uint64(grain))
-	s.append(logMessage, binary.AppendUvarint(head, id), msg)
+	s.rows += int32(rows)
+	s.append(msg)
 	return at
 }
 
-// countRows reads the head of a message.
-func countRows(msg []byte) (s side, n uint64, err error) {
-	r := routing.NewReader(msg)
-	s, n = side(r.Byte()), r.Uvarint()
-	return s, n, r.Err()
-}
-
-func (s *slot) append(kind byte, parts ...[]byte) {
+func (s *slot) append(record []byte) {
 	s.close()
-	n := 0
-	for _, p := range parts {
-		n += len(p)
-	}
-	was := len(s.records)
-	if s.records == nil {
-		s.records = make([]byte, 0, n+16)
-	}
-	s.records = binary.AppendUvarint(append(s.records, kind), uint64(n))
-	for _, p := range parts {
-		s.records = append(s.records, p...)
-	}
-	s.bytes += len(s.records) - was
+	s.records = append(s.records, record)
+	s.bytes += len(record)
 }
 
 // close puts the flags behind the records so far.
 func (s *slot) close() {
-	if len(s.flags) == 0 {
-		return
+	if len(s.flags) > 0 {
+		s.records = append(s.records, s.flags)
+		s.bytes += len(s.flags)
+		s.flags = nil
 	}
-	was := len(s.records)
-	s.records = routing.AppendPrefixed(append(s.records, logFlags), s.flags)
-	s.bytes += len(s.records) - was
-	s.flags = s.flags[:0]
 }
 
 // flag logs that a row has matched, or that it is gone.
@@ -113,6 +88,9 @@ func (l *log) flag(r *row) {
 		n |= 1
 	}
 	s := &l.slots[r.slot]
+	if len(s.flags) == 0 {
+		s.flags = append(s.flags, logFlags)
+	}
 	s.flags = binary.AppendUvarint(s.flags, n)
 }
 
@@ -166,13 +144,13 @@ func (c *cell) makeRoom() {
 
 // reset begins a slot anew.
 func (s *slot) reset() {
-	*s = slot{written: s.written, rewrite: s.written, records: s.records[:0], flags: s.flags[:0]}
+	*s = slot{written: s.written, rewrite: s.written}
 }
 
 // moveRows writes the rows of a slot that are needed to the current one, which can
 // be the same.
 func (c *cell) moveRows(from uint8) {
-	var b []byte
+	b := []byte{logRows}
 	var moved []*row
 	for _, g := range c.agenda.groups {
 		for _, r := range g.rows {
@@ -193,7 +171,7 @@ func (c *cell) moveRows(from uint8) {
 		c.hold(r)
 	}
 	if len(moved) > 0 {
-		to.append(logRows, b)
+		to.append(b)
 	}
 }
 
@@ -204,15 +182,15 @@ func appendRow(b []byte, r *row) []byte {
 	}
 	b = append(b, byte(r.side), joined)
 	b = binary.AppendVarint(b, r.timeMs)
-	b = binary.AppendVarint(b, r.timer.ms)
-	b = binary.AppendUvarint(b, r.timer.message)
-	return routing.AppendPrefixed(b, appendEntry(nil, r.key, r.body))
+	b = binary.AppendVarint(b, r.group.ms)
+	b = binary.AppendUvarint(b, r.group.message)
+	return routing.AppendPrefixed(b, r.entry)
 }
 
 // bags is the state that a log is written to.
 type bags interface {
 	Clear(slot int) error
-	Add(slot int, records []byte) error
+	Add(slot int, record []byte) error
 	Read(slot int) ([][]byte, error)
 }
 
@@ -230,14 +208,13 @@ func (l *log) write(to bags) (changed bool, err error) {
 			}
 			s.rewrite, s.written, changed = false, false, true
 		}
-		if len(s.records) == 0 {
-			continue
+		for _, r := range s.records {
+			if err := to.Add(i, r); err != nil {
+				return changed, err
+			}
+			s.written, changed = true, true
 		}
-		if err := to.Add(i, s.records); err != nil {
-			return changed, err
-		}
-		s.written, changed = true, true
-		s.records = nil // it may be kept by whom it was given to
+		s.records = nil
 	}
 	return changed, nil
 }
@@ -246,23 +223,27 @@ func (l *log) write(to bags) (changed bool, err error) {
 func readCell(ru *rules, from bags) (*cell, error) {
 	c := newCell(ru)
 	for i := range c.slots {
-		parts, err := from.Read(i)
+		records, err := from.Read(i)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := c.readSlot(uint8(i), parts)
+		rows, err := c.readSlot(records)
 		if err != nil {
 			return nil, err
 		}
 		s := &c.slots[i]
-		s.rows = int32(len(rows))
-		for _, r := range rows {
+		s.rows, s.written = int32(len(rows)), len(records) > 0
+		for _, r := range records {
+			s.bytes += len(r)
+		}
+		for n, r := range rows {
 			if r.gone {
 				continue
 			}
-			c.key(r.key).shelves[r.side].add(r)
-			c.agenda.add(r, c.unmatched[r.side] && !r.joined)
-			c.hold(r)
+			r.slot, r.pos = uint8(i), int32(n)
+			c.key(r.key()).shelves[r.side].add(r.row)
+			c.agenda.add(r.row, r.timer, c.unmatched[r.side] && !r.joined)
+			c.hold(r.row)
 		}
 		if s.bytes > c.slots[c.current].bytes {
 			c.current = uint8(i)
@@ -272,72 +253,77 @@ func readCell(ru *rules, from bags) (*cell, error) {
 	return c, nil
 }
 
+// loggedRow is a row with its timer.
+type loggedRow struct {
+	*row
+	timer timerID
+}
+
 // readSlot reads the rows of a slot, with those that are gone.
-func (c *cell) readSlot(slot uint8, parts [][]byte) (rows []*row, err error) {
-	s := &c.slots[slot]
-	for _, part := range parts {
-		s.bytes += len(part)
-		s.written = true
-		r := routing.NewReader(part)
-		for !r.Done() {
-			kind, payload := r.Byte(), r.Prefixed()
-			if r.Err() != nil {
-				break
-			}
-			if rows, err = c.readRecord(kind, payload, rows); err != nil {
-				return nil, err
-			}
+func (ru *rules) readSlot(records [][]byte) (rows []loggedRow, err error) {
+	for _, r := range records {
+		if len(r) == 0 {
+			return nil, fmt.Errorf("joins: empty record")
 		}
-		if r.Err() != nil {
-			return nil, r.Err()
+		switch r[0] {
+		case logMessage:
+			rows, err = ru.readMessage(r, rows)
+		case logRows:
+			rows, err = readMoved(r[1:], rows)
+		case logFlags:
+			err = readFlags(r[1:], rows)
+		default:
+			err = fmt.Errorf("joins: record of unknown kind %q", r[0])
 		}
-	}
-	for i, r := range rows {
-		r.slot, r.pos = slot, int32(i)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return rows, nil
 }
 
-func (c *cell) readRecord(kind byte, payload []byte, rows []*row) ([]*row, error) {
-	r := routing.NewReader(payload)
-	switch kind {
-	case logMessage:
-		grain, id := max(1, int64(r.Uvarint())), r.Uvarint()
-		all, s, err := parseMessage(r.Bytes(r.Len()))
-		if err != nil {
+func (ru *rules) readMessage(msg []byte, rows []loggedRow) ([]loggedRow, error) {
+	h, b, err := openMessage(msg)
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.readRows(b)
+	for i := range all {
+		rows = append(rows, loggedRow{&all[i], ru.timerOf(h, all[i].timeMs)})
+	}
+	return rows, err
+}
+
+func readMoved(b []byte, rows []loggedRow) ([]loggedRow, error) {
+	r := routing.NewReader(b)
+	for !r.Done() {
+		x := loggedRow{row: &row{side: side(r.Byte()), joined: r.Byte() == 1, timeMs: r.Varint()}}
+		x.timer = timerID{r.Varint(), r.Uvarint()}
+		x.entry = r.Prefixed()
+		if r.Err() != nil {
+			break
+		}
+		var err error
+		if x.keyAt, x.keyEnd, err = splitEntry(x.entry); err != nil {
 			return nil, err
 		}
-		for i := range all {
-			all[i].timer = c.timerOf(s, all[i].timeMs, grain, id)
-			rows = append(rows, &all[i])
-		}
-	case logRows:
-		for !r.Done() {
-			x := &row{side: side(r.Byte()), joined: r.Byte() == 1, timeMs: r.Varint(), timer: timerID{r.Varint(), r.Uvarint()}}
-			entry := r.Prefixed()
-			if r.Err() != nil {
-				break
-			}
-			var err error
-			if x.key, x.body, err = splitEntry(entry); err != nil {
-				return nil, err
-			}
-			rows = append(rows, x)
-		}
-	case logFlags:
-		for !r.Done() {
-			n := r.Uvarint()
-			if r.Err() != nil || n>>1 >= uint64(len(rows)) {
-				return nil, fmt.Errorf("joins: flag of a row that is not there")
-			}
-			if n&1 == 1 {
-				rows[n>>1].gone = true
-			} else {
-				rows[n>>1].joined = true
-			}
-		}
-	default:
-		return nil, fmt.Errorf("joins: record of unknown kind %q", kind)
+		rows = append(rows, x)
 	}
 	return rows, r.Err()
+}
+
+func readFlags(b []byte, rows []loggedRow) error {
+	r := routing.NewReader(b)
+	for !r.Done() {
+		n := r.Uvarint()
+		if r.Err() != nil || n>>1 >= uint64(len(rows)) {
+			return fmt.Errorf("joins: flag of a row that is not there")
+		}
+		if n&1 == 1 {
+			rows[n>>1].gone = true
+		} else {
+			rows[n>>1].joined = true
+		}
+	}
+	return r.Err()
 }

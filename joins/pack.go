@@ -3,12 +3,14 @@ package joins
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/cespare/xxhash/v2"
 
+	"tidemark/internal/flow"
 	"tidemark/internal/intake"
 	"tidemark/internal/routing"
 	"tidemark/internal/tally"
@@ -47,13 +49,15 @@ type packFn struct {
 	tally      *tally.Tally
 }
 
+// Setup readies f on a worker.
 func (f *packFn) Setup() {
 	f.key, f.value = beam.NewElementEncoder(f.Types.Key.T), beam.NewElementEncoder(f.Types.sides()[f.Side])
-	f.tally = tally.Current()
+	f.tally, f.out.flow = tally.Current(), flow.Current()
 }
 
 func (f *packFn) StartBundle(routing.Emit, routing.Emit, emitKeyed) {
-	f.out, f.gated = messages{}, routing.Packer{}
+	f.out.reset()
+	f.gated = routing.Packer{}
 	f.assigned, f.late = 0, 0
 }
 
@@ -121,8 +125,10 @@ func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, 
 
 // messages collects rows for the cells.
 type messages struct {
-	all  map[messageKey]*message
-	size int
+	all   map[messageKey]*message
+	sizes map[messageKey]int // of the messages before
+	size  int
+	flow  *flow.Meter
 }
 
 type messageKey struct {
@@ -138,7 +144,8 @@ func (m *messages) add(s side, shard, tMs, stampMs int64, entry []byte) (full bo
 		if m.all == nil {
 			m.all = map[messageKey]*message{}
 		}
-		msg = &message{}
+		// About as much comes as the last time.
+		msg = &message{b: make([]byte, 0, m.sizes[k]+m.sizes[k]/8)}
 		m.all[k] = msg
 	}
 	m.size += len(entry) + 8
@@ -157,9 +164,9 @@ func (m *messages) add(s side, shard, tMs, stampMs int64, entry []byte) (full bo
 // is not above the least of them, and will get there whatever becomes of the message.
 func (m *messages) emitMarked(to routing.Emit) {
 	for k, msg := range m.all {
-		to(mtime.Time(msg.firstMs), k.shard, msg.bytes(k.side))
+		to(mtime.Time(msg.firstMs), k.shard, m.seal(k, msg))
 	}
-	*m = messages{}
+	m.reset()
 }
 
 // lowMs is below every timer of the join.
@@ -171,11 +178,26 @@ const lowMs = intake.MinTimeMs - interval.MaxBoundMs - 1
 // the watermark until it has come after the message.
 func (m *messages) emitGated(to routing.Emit) {
 	for k, msg := range m.all {
-		to(mtime.Time(lowMs), k.shard, msg.bytes(k.side))
+		to(mtime.Time(lowMs), k.shard, m.seal(k, msg))
 		to(mtime.Time(msg.firstMs), k.shard, nil)
 	}
-	*m = messages{}
+	m.reset()
 }
+
+func (m *messages) seal(k messageKey, msg *message) []byte {
+	if m.sizes == nil || len(m.sizes) > maxSizes {
+		m.sizes = map[messageKey]int{}
+	}
+	b := msg.seal(k.side, rand.Uint64())
+	m.sizes[k] = len(b)
+	m.flow.Sent(len(b))
+	return b
+}
+
+func (m *messages) reset() { m.all, m.size = nil, 0 }
+
+// maxSizes bounds the messages whose sizes are known.
+const maxSizes = 1 << 12
 
 // unpackFn stands behind the gate and packs what is in time for the cells.
 type unpackFn struct {
@@ -184,7 +206,10 @@ type unpackFn struct {
 	out messages
 }
 
-func (f *unpackFn) StartBundle(routing.Emit) { f.out = messages{} }
+// Setup readies f on a worker.
+func (f *unpackFn) Setup() { f.out.flow = flow.Current() }
+
+func (f *unpackFn) StartBundle(routing.Emit) { f.out.reset() }
 
 func (f *unpackFn) FinishBundle(to routing.Emit) { f.out.emitGated(to) }
 

@@ -110,8 +110,8 @@ func (b logBags) slot(i int) *state.Bag[[]byte] {
 	return [slots]*state.Bag[[]byte]{&b.f.Log0, &b.f.Log1, &b.f.Log2, &b.f.Log3}[i]
 }
 
-func (b logBags) Clear(i int) error               { return b.slot(i).Clear(b.sp) }
-func (b logBags) Add(i int, records []byte) error { return b.slot(i).Add(b.sp, records) }
+func (b logBags) Clear(i int) error              { return b.slot(i).Clear(b.sp) }
+func (b logBags) Add(i int, record []byte) error { return b.slot(i).Add(b.sp, record) }
 
 func (b logBags) Read(i int) ([][]byte, error) {
 	parts, _, err := b.slot(i).Read(b.sp)

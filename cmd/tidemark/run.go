@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // registers the runners and their flags
 
+	"tidemark/internal/flow"
 	"tidemark/internal/halt"
 	"tidemark/internal/local"
 	"tidemark/internal/tally"
@@ -171,6 +172,7 @@ func (j *job) attempts(ctx context.Context, dir string, add build) (counts *tall
 	attempt := func(_ context.Context, number int) (beam.PipelineResult, error) {
 		counts = tally.Start()
 		stop := halt.Start()
+		flow.Start(j.onTheWay())
 		if streamed {
 			defer context.AfterFunc(ctx, func() { stop.Ask(j.drain) })()
 		}
@@ -202,6 +204,15 @@ func (j *job) attempts(ctx context.Context, dir string, add build) (counts *tall
 		return nil, brief(err)
 	}
 	return counts, nil
+}
+
+// onTheWay is how much may be on its way between the sources and what takes it.
+// Only the embedded runner has both in this process.
+func (j *job) onTheWay() int64 {
+	if embedded[*runners.Runner] {
+		return 16 << 20
+	}
+	return 0
 }
 
 func (j *job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {

@@ -141,6 +141,10 @@ func (f *pairFn) ProcessElement(ctx context.Context, j *joint, rt *sdf.LockRTrac
 		return sdf.StopProcessing(), nil
 	}
 
+	if f.flow.Full() && !f.halt.Asked() {
+		return sdf.ResumeProcessingIn(fullTime), nil
+	}
+
 	ended, err := b.read()
 	b.n.add(ctx, f.tally)
 	f.tally.Reached(j.Ms)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
@@ -15,8 +16,13 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/connectors/records"
+	"tidemark/internal/flow"
 	"tidemark/internal/tally"
 )
+
+// fullTime is how long a source waits before it looks again whether what it has
+// read has been taken.
+const fullTime = 5 * time.Millisecond
 
 const (
 	// DefaultMaxRecordBytes is the default limit on the length of a record.
@@ -107,6 +113,7 @@ type readFn struct {
 
 	opener opener
 	tally  *tally.Tally
+	flow   *flow.Meter
 }
 
 func newReadFn(cfg Config) readFn {
@@ -114,7 +121,7 @@ func newReadFn(cfg Config) readFn {
 }
 
 func (f *readFn) Setup() (err error) {
-	f.tally = tally.Current()
+	f.tally, f.flow = tally.Current(), flow.Current()
 	f.opener, err = newOpener(f.tally, f.Fields, f.MaxRecordBytes)
 	return err
 }
@@ -170,6 +177,9 @@ func (f *readFn) ProcessElement(ctx context.Context, rt *sdf.LockRTracker, file 
 // read hands the records of a bundle to good. What it gets is valid until it
 // returns.
 func (f *readFn) read(ctx context.Context, rt *sdf.LockRTracker, file File, bad emitBad, good func(*cursor, *item, *records.Values)) (sdf.ProcessContinuation, error) {
+	if f.flow.Full() {
+		return sdf.ResumeProcessingIn(fullTime), nil
+	}
 	s := rt.GetRestriction().(span)
 	fail := func(err error) (sdf.ProcessContinuation, error) {
 		return sdf.StopProcessing(), fmt.Errorf("reading %s: %w", file.Name, err)

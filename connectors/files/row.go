@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
@@ -89,6 +90,20 @@ func decodeRow(b []byte) (Row, error) {
 		return Row{}, errRow
 	}
 	b = b[n:]
-	r.Source, r.Raw = string(b[:source]), b[source:]
+	r.Source, r.Raw = nameOf(b[:source]), b[source:]
 	return r, nil
+}
+
+// names are sources that rows came from lately: there are few.
+var names [16]atomic.Pointer[string]
+
+// nameOf is string(b), mostly without memory of its own.
+func nameOf(b []byte) string {
+	at := &names[len(b)%len(names)]
+	if s := at.Load(); s != nil && *s == string(b) {
+		return *s
+	}
+	s := string(b)
+	at.Store(&s)
+	return s
 }

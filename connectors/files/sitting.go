@@ -9,6 +9,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/sdf"
 
 	"tidemark/connectors/records"
+	"tidemark/internal/flow"
 	"tidemark/internal/halt"
 	"tidemark/internal/tally"
 )
@@ -33,6 +34,7 @@ type pace struct {
 	Grace          time.Duration
 
 	tally    *tally.Tally
+	flow     *flow.Meter
 	halt     *halt.Switch
 	now      func() time.Time
 	linger   time.Duration
@@ -51,7 +53,7 @@ func newPace(maxRecordBytes int, outOfOrder, future time.Duration, bundle int64)
 
 // setup readies a worker for records of the given fields.
 func (p *pace) setup(f records.Fields) (opener, error) {
-	p.tally, p.halt = tally.Current(), halt.Current()
+	p.tally, p.halt, p.flow = tally.Current(), halt.Current(), flow.Current()
 	p.now, p.linger, p.patience = time.Now, lingerTime, patience
 	return newOpener(p.tally, f, p.MaxRecordBytes)
 }
