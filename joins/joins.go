@@ -160,6 +160,7 @@ func build(s beam.Scope, cfg Config, fn any, l, r beam.PCollection) (Joined, err
 		LatenessMs:  cfg.AllowedLateness.Milliseconds(),
 		RetentionMs: cfg.Retention.Milliseconds(),
 		Layered:     cfg.Watermarked,
+		Bulk:        true,
 	}
 
 	var j Joined

@@ -43,7 +43,8 @@ type packFn struct {
 	key, value beam.ElementEncoder
 	raw, entry bytes.Buffer
 	out        messages
-	gated      routing.Packer
+	gated      routing.Packer // marked elements
+	bulk       routing.Bulk   // others
 	assigned   int64
 	late       int64
 	tally      *tally.Tally
@@ -57,7 +58,7 @@ func (f *packFn) Setup() {
 
 func (f *packFn) StartBundle(routing.Emit, routing.Emit, emitKeyed) {
 	f.out.reset()
-	f.gated = routing.Packer{}
+	f.gated, f.bulk = routing.Packer{}, routing.Bulk{}
 	f.assigned, f.late = 0, 0
 }
 
@@ -76,6 +77,7 @@ func (f *packFn) FinishBundle(ctx context.Context, to, suspects routing.Emit, _ 
 func (f *packFn) flush(to, suspects routing.Emit) {
 	f.out.emitMarked(to)
 	f.gated.FlushSuspects(f.Routing, suspects)
+	f.bulk.Flush(suspects)
 }
 
 func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, v beam.Y, to, suspects routing.Emit, late emitKeyed) error {
@@ -111,8 +113,12 @@ func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, 
 	full := false
 	if isLate {
 		entry := appendEntry([]byte{f.Side}, key, value)
-		full = f.gated.Add(shard, windowfns.Window{StartMs: tMs, EndMs: tMs + 1},
-			&routing.Item{TimeMs: tMs, Probes: 1, Windows: 1, Body: entry, Raw: entry})
+		if f.Marked {
+			full = f.gated.Add(shard, windowfns.Window{StartMs: tMs, EndMs: tMs + 1},
+				&routing.Item{TimeMs: tMs, Probes: 1, Windows: 1, Body: entry, Raw: entry})
+		} else {
+			full = f.bulk.Add(f.Routing, shard, tMs, entry)
+		}
 	} else {
 		f.entry.Reset()
 		full = f.out.add(side(f.Side), shard, tMs, max(mark, lowMs), appendEntry(f.entry.AvailableBuffer(), key, value))

@@ -46,6 +46,11 @@ type Config struct {
 	// layers that keep the cells few.
 	Layered bool
 
+	// Bulk says that elements have no windows but their own timestamps: t is in time
+	// while the watermark is not above it, and late when it is above t + L. Those that
+	// are not Layered come from a [Bulk].
+	Bulk bool
+
 	// Many says that an element can have more than one window.
 	Many bool
 
@@ -113,6 +118,9 @@ func Route(s beam.Scope, cfg Config, suspects beam.PCollection) Routed {
 		late, verdicts = append(late, refused), append(verdicts, verdict)
 	}
 
+	if cfg.Bulk && !cfg.Layered {
+		early.onTime, batches = sift(s.Scope("bulk"), cfg, batches)
+	}
 	last := cfg.LatenessMs == 0
 	pass, rest, verdict := gate(s.Scope("on_time"), cfg.memory(),
 		&splitFn{RestDelayMs: cfg.LatenessMs, Last: last, Final: true, Many: cfg.Many}, batches)
