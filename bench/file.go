@@ -17,6 +17,7 @@ import (
 	"tidemark/connectors/files"
 	"tidemark/connectors/records"
 	"tidemark/connectors/sink"
+	"tidemark/internal/flow"
 	"tidemark/internal/tally"
 	"tidemark/pipelines"
 	"tidemark/windowfns"
@@ -174,6 +175,9 @@ func loop(in, out string, windows windowfns.Fn) (outcome, error) {
 	return outcome{rows: int64(len(totals)), minor: added}, w.Close()
 }
 
+// onTheWay is as the command has it.
+const onTheWay = 16 << 20
+
 // toFile runs a pipeline as the command does, and returns what it has added: rows
 // are sorted in batch, and in the order of arrival of a stream.
 func toFile(ctx context.Context, pl pipeline, sorted bool, dir, out string) (outcome, error) {
@@ -182,6 +186,7 @@ func toFile(ctx context.Context, pl pipeline, sorted bool, dir, out string) (out
 	sink.Open("rows", spool)
 	defer sink.Forget("rows")
 	counts := tally.Start()
+	flow.Start(onTheWay)
 	p, s := beam.NewPipelineWithRoot()
 	if err := pl.Build(s); err != nil {
 		return outcome{}, err

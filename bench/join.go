@@ -46,13 +46,16 @@ func init() {
 }
 
 // joinRowsFn generates both sides of a join in memory: rows Step apart, each left row
-// with a match Offset rows later. It checkpoints itself every Chunk rows of a side.
+// with a match Offset rows later. With Every, only one right row of so many is there
+// in time, and the others a millisecond later. It checkpoints itself every Chunk rows
+// of a side.
 type joinRowsFn struct {
 	rangeFn
 	Rows   int64
 	Keys   int64
 	Step   time.Duration
 	Offset int64
+	Every  int64
 	Chunk  int64
 
 	orders ordersFn
@@ -85,7 +88,11 @@ func (f *joinRowsFn) ProcessElement(wm *watermark, rt *sdf.LockRTracker, _ []byt
 		}
 		t := startMs + i*f.Step.Milliseconds()
 		l(mtime.Time(t), f.keyOf(i), joinRow{wm.ms, i})
-		r(mtime.Time(t), f.keyOf(i-f.Offset), joinRow{wm.ms, i})
+		at := t
+		if !f.meets(i) {
+			at++
+		}
+		r(mtime.Time(at), f.keyOf(i-f.Offset), joinRow{wm.ms, i})
 		wm.ms = t
 		i++
 	}
@@ -97,15 +104,28 @@ func (f joinRowsFn) read(s beam.Scope) (l, r beam.PCollection) {
 	return beam.ParDo2(s, &f, beam.Impulse(s))
 }
 
-// want is the number of all matches, and the sum of their ids.
+// meets reports whether right row i is there in time.
+func (f joinRowsFn) meets(i int64) bool { return f.Every == 0 || i%f.Every == 0 }
+
+// want is the sum of the ids of all matches.
 func (f joinRowsFn) want() (sum int64) {
 	for i := range f.Rows - f.Offset {
-		sum += 2*i + f.Offset
+		if f.meets(i + f.Offset) {
+			sum += 2*i + f.Offset
+		}
 	}
 	return sum
 }
 
-func idsOf(_ string, l, r *joinRow) int64 { return l.ID + r.ID }
+func idsOf(_ string, l, r *joinRow) (sum int64) {
+	if l != nil {
+		sum += l.ID
+	}
+	if r != nil {
+		sum += r.ID
+	}
+	return sum
+}
 
 func idsOfBare(_ string, l, r *bareRow) int64 { return l.ID + r.ID }
 

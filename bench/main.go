@@ -13,6 +13,11 @@
 //	                                   time: what each further element costs, and what it does to
 //	                                   the memory
 //	go run ./bench -case join          an interval join against a plain Beam Go pipeline
+//	go run ./bench -case join_file     the same from files to rows on disk, against a plain loop
+//	go run ./bench -case join_hot -events 100000
+//	                                   one key, and with twice the rows and as many matches
+//	go run ./bench -case join_live -events 600000
+//	                                   the memory of a join at the pace of the clock
 //	go run ./bench -case gate          what the gate's memory of past windows costs
 //	go run ./bench -case suspects      elements of ever new windows, nearly all too late
 //
@@ -57,6 +62,9 @@ var cases = []benchCase{
 	{name: "slide_file", about: "sliding averages from a file against a plain loop", run: averageFromFile, window: 3 * time.Minute, keys: 10_000},
 	{name: "slices", about: "long windows against short ones", run: longAgainstShort, window: 24 * time.Hour, keys: 1000, span: 10 * time.Minute},
 	{name: "join", about: "an interval join against plain Beam", run: joinInMemory, window: time.Minute, keys: 10_000},
+	{name: "join_file", about: "an interval join from files against a plain loop", run: joinFromFiles, window: time.Minute, keys: 10_000},
+	{name: "join_hot", about: "an interval join on one key, and with twice the rows", run: hotKey, window: 2 * time.Hour, keys: 1},
+	{name: "join_live", about: "the memory of an interval join at the pace of the clock", run: joinLive, window: 20 * time.Second, keys: 10_000, span: 10 * time.Minute},
 	{name: "gate", about: "what the gate's memory costs", run: gateState, window: time.Minute},
 	{name: "suspects", about: "late elements of ever new windows", run: suspects, window: time.Second},
 }
