@@ -56,6 +56,15 @@ func Of(path string, format Format) (File, error) {
 	return f, nil
 }
 
+// ByName sets the format that the name of the file says, whatever was given to
+// [Of]. A name without an extension, or with one that is not known, says none.
+func (f *File) ByName() {
+	ext := filepath.Ext(strings.TrimSuffix(filepath.Base(f.Path), ".gz"))
+	if known, ok := extensions[ext]; ok && ext != "" {
+		f.Format = known
+	}
+}
+
 // Glob is the files that a path or a pattern of package filepath names, in
 // lexical order. A path that exists is never taken for a pattern. Folders are
 // no files: a pattern passes them over. For the format see [Of].
