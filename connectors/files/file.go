@@ -143,12 +143,24 @@ func CheckPair(left, right []File) error {
 
 // same reports whether two files that can be read only once are one.
 func (f File) same(g File) bool {
-	if f.Path == "" || g.Path == "" {
-		return f.Path == g.Path && f.Pipe == g.Pipe
+	switch {
+	case f.Path == g.Path && f.Pipe == g.Pipe:
+		return true
+	case f.Pipe != "" || g.Pipe != "" || g.Regular():
+		return false
 	}
-	a, errA := os.Stat(f.Path)
-	b, errB := os.Stat(g.Path)
+	a, errA := f.stat()
+	b, errB := g.stat()
 	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// stat is about standard input where there is no path: it has one of its own,
+// /dev/stdin.
+func (f File) stat() (os.FileInfo, error) {
+	if f.Path == "" {
+		return os.Stdin.Stat()
+	}
+	return os.Stat(f.Path)
 }
 
 // Paths are the paths of files, for checks against outputs.
