@@ -34,6 +34,7 @@ func TestRefusedJoins(t *testing.T) {
 		{"unknown scheme", "join --upper 1m --left in.ndjson --right tcp://localhost:9", []string{`--right tcp://localhost:9: unknown scheme "tcp", want a file, a pattern or -`}},
 		{"standard input twice", "join --upper 1m --left - --right -", []string{"--left and --right: -: on both sides, and can be read only once, want a file"}},
 		{"standard input twice, as a stream", "join --upper 1m --left - --right - --stream", []string{"-: on both sides, and can be read only once"}},
+		{"standard input twice, by its path", "join --upper 1m --left /dev/stdin --right -", []string{"/dev/stdin: on both sides, and can be read only once"}},
 		{"a timeline and a left input", play + "--left in.ndjson", []string{"--timeline with --left or --right, want one or the other"}},
 		{"a timeline and a right input", play + "--right in.ndjson", []string{"--timeline with --left or --right, want one or the other"}},
 		{"a timeline as a stream", play + "--stream", []string{"--stream with --timeline, want one of them"}},
