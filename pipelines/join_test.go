@@ -46,7 +46,7 @@ func sideOfLines(t *testing.T, key string, lines [][]byte) Side {
 // byte, and the winners those of Nexmark.
 func TestWinningBids(t *testing.T) {
 	auctions, bids, want := fewAuctions(t)
-	const lower, upper = -24 * time.Hour, time.Hour
+	const lower, upper = -24 * time.Hour, 10 * time.Minute
 	var pairs []string
 	for _, p := range loopJoin(auctions, bids, lower, upper) {
 		later := records.FormatTime(max(p.Left.Time, p.Right.Time))
