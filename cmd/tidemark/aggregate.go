@@ -39,7 +39,8 @@ type kind struct {
 	define func(g *aggregateFlags, fs *flagSet)
 	check  func(g *aggregateFlags, fs *flagSet) error
 
-	// layout is what stands around its rows.
+	// layout is what stands around its rows, pipe says whether --format has it.
+	pipe   bool
 	layout func(f rows.Format, g *aggregateFlags) sink.Layout
 
 	// build adds the pipeline.
@@ -50,7 +51,9 @@ type kind struct {
 }
 
 func (g *aggregateFlags) define(fs *flagSet, k *kind) {
-	g.inputFlags.define(fs)
+	w := aggregateWords
+	w.pipe = k.pipe
+	g.inputFlags.define(fs, w)
 	fs.section("Records", func() {
 		fs.StringVar(&g.key, "key_field", "key", "the key's `field`; several, separated by commas, are joined with |; a dot reaches into nested JSON")
 	})
@@ -65,8 +68,8 @@ func (g *aggregateFlags) define(fs *flagSet, k *kind) {
 		fs.IntVar(&g.maxBytes, "max_record_bytes", files.DefaultMaxRecordBytes, "longer records are bad, in `bytes`")
 	})
 	g.windowFlags.define(fs)
-	g.outputFlags.define(fs)
-	g.runFlags.define(fs)
+	g.outputFlags.define(fs, w)
+	g.runFlags.define(fs, w)
 	fs.section("", func() {
 		fs.BoolVar(&g.report, "lateness_report", false, "instead of rows, print how late the records of --input are as a stream, in the order in which they stand there, with this --max_out_of_orderness:\nfor each --allowed_lateness worth a look, how many (record, window) pairs are late; --format table is for people")
 	})

@@ -32,11 +32,12 @@ func documents(t *testing.T) map[string]string {
 // have.
 func TestDocumentedFlags(t *testing.T) {
 	set := func() *flagSet { return onFlagSet(new(flag.FlagSet), "any", "") }
-	gmv, average, check := set(), set(), set()
+	gmv, average, join, check := set(), set(), set(), set()
 	new(aggregateFlags).define(gmv, &gmvCommand)
 	new(aggregateFlags).define(average, &averageCommand)
+	new(joinFlags).define(join)
 	new(reconcileFlags).define(check)
-	known := slices.Concat([]string{"help", "version"}, gmv.own, average.own, check.own)
+	known := slices.Concat([]string{"help", "version"}, gmv.own, average.own, join.own, check.own)
 	for path, text := range documents(t) {
 		for _, m := range regexp.MustCompile("(?m)(?:^|[\\s`(\"'])--([a-z][a-z_]*)").FindAllStringSubmatch(text, -1) {
 			if !slices.Contains(known, m[1]) && flag.Lookup(m[1]) == nil {
@@ -47,7 +48,7 @@ func TestDocumentedFlags(t *testing.T) {
 	inputs := documents(t)["../../docs/inputs.md"]
 	f := new(inputFlags)
 	fs := set()
-	f.define(fs)
+	f.define(fs, aggregateWords)
 	for _, name := range fs.own {
 		if !strings.Contains(inputs, "`--"+name) {
 			t.Errorf("docs/inputs.md does not name --%s", name)
@@ -68,8 +69,8 @@ func TestPanesDocumentedRuns(t *testing.T) {
 // TestDocumentedRuns runs the commands of the others. README.md is up to
 // .ci/readme.
 func TestDocumentedRuns(t *testing.T) {
-	if ran := runDocuments(t, "inputs.md", "late-data.md", "mart.md"); ran != 4 {
-		t.Errorf("%d commands, want 4", ran)
+	if ran := runDocuments(t, "inputs.md", "joins.md", "late-data.md", "mart.md"); ran != 5 {
+		t.Errorf("%d commands, want 5", ran)
 	}
 }
 

@@ -18,6 +18,7 @@ comes within the allowed lateness. What comes later goes to --late_output.
 usage: tidemark gmv --input FILE --window 1h [flags]
        tidemark gmv --timeline FILE --window 1h [flags]`,
 	work: mart.GMV,
+	pipe: true,
 
 	define: func(g *aggregateFlags, fs *flagSet) {
 		fs.section("", func() {

@@ -28,7 +28,7 @@ type inputFlags struct {
 // defaultFutureLimit is far enough for clocks of the wrong time zone.
 const defaultFutureLimit = 24 * time.Hour
 
-func (f *inputFlags) define(fs *flagSet) {
+func (f *inputFlags) define(fs *flagSet, w words) {
 	fs.section("Input: one of --input and --timeline", func() {
 		fs.StringVar(&f.input, "input", "", "`FILE` or pattern, such as 'day/*.csv.gz': .ndjson, or .csv with a header, each also .gz; or - for standard input, never compressed.\nRead to its end, so that nothing in it is late, unless --stream is given")
 	})
@@ -38,19 +38,19 @@ func (f *inputFlags) define(fs *flagSet) {
 	fs.section("", func() {
 		fs.StringVar(&f.timeline, "timeline", "", "`FILE` with a script of events and watermarks, played step by step on the embedded runner")
 	})
-	f.defineStream(fs)
+	f.defineStream(fs, w)
 }
 
 // defineStream adds the flags that any command has that reads streams.
-func (f *inputFlags) defineStream(fs *flagSet) {
+func (f *inputFlags) defineStream(fs *flagSet, w words) {
 	fs.section("Streams", func() {
-		fs.BoolVar(&f.stream, "stream", false, "read the input as a stream, in order, with a watermark: records can be late.\nRows of standard input and named pipes come while they are open, those of files at the end of the run")
+		fs.BoolVar(&f.stream, "stream", false, w.stream)
 	})
 	fs.section("", func() {
-		fs.DurationVar(&f.outOfOrder, "max_out_of_orderness", 0, "event `time`: the watermark is the latest event time so far less this; default 0s")
+		fs.DurationVar(&f.outOfOrder, "max_out_of_orderness", 0, w.outOfOrder)
 	})
 	fs.section("", func() {
-		fs.DurationVar(&f.idleTimeout, "idle_timeout", 0, "processing `time`: of several inputs, one that is silent for so long stops holding the watermark back; 0 is never (default).\nA single input is not moved on by it: its watermark stays where it is")
+		fs.DurationVar(&f.idleTimeout, "idle_timeout", 0, w.idle)
 	})
 	fs.section("", func() {
 		fs.DurationVar(&f.futureLimit, "future_limit", defaultFutureLimit, "`time`: a record further ahead of the clock is bad, so that it cannot make everyone else late; 0 is off")

@@ -50,12 +50,12 @@ func (j *joinFlags) define(fs *flagSet) {
 		fs.StringVar(&j.right.uri, "right", "", "`FILE` or pattern with the right records, in the same forms")
 	})
 	fs.section("", func() {
-		fs.StringVar(&j.kind, "input_format", "", "`ndjson|csv`: what the inputs hold, where their names do not say so (default of standard input: ndjson)")
+		fs.StringVar(&j.kind, "input_format", "", "`ndjson|csv`: what inputs hold whose names do not say so: standard input, and files without .ndjson or .csv (default ndjson)")
 	})
 	fs.section("", func() {
 		fs.StringVar(&j.timeline, "timeline", "", "`FILE` with a script of left and right events and watermarks, played step by step on the embedded runner")
 	})
-	j.defineStream(fs)
+	j.defineStream(fs, joinWords)
 	fs.section("Records", func() {
 		fs.StringVar(&j.both.key, "key_field", "key", "the key's `field` on both sides; several, separated by commas, are joined with |; a dot reaches into nested JSON")
 	})
@@ -100,8 +100,8 @@ func (j *joinFlags) define(fs *flagSet) {
 	fs.section("", func() {
 		fs.IntVar(&j.cfg.MaxRowsPerKey, "max_rows_per_key", 0, "a key holds at most `N` records of both sides at a time; what comes then is not joined and goes to --bad_output (default 0: no limit)")
 	})
-	j.outputFlags.define(fs)
-	j.runFlags.define(fs)
+	j.outputFlags.define(fs, joinWords)
+	j.runFlags.define(fs, joinWords)
 }
 
 // fields are the fields of a side.
@@ -146,7 +146,7 @@ func (j *joinFlags) check(fs *flagSet) (pipelines.PairSource, error) {
 	case j.cfg.Type == "":
 		return src, usagef("--type is empty, want one of %q", joins.Types)
 	case j.format == string(rows.Pipe):
-		return src, usagef("--format pipe, want json or table: it is for sums")
+		return src, usagef("--format pipe, want json or table: pipe is for sums of money")
 	}
 	if err := j.cfg.Validate(); err != nil {
 		return src, usagef("%s", joinFieldNames.Replace(err.Error()))
@@ -178,6 +178,11 @@ func (j *joinFlags) find() (left, right input, err error) {
 	}
 	if right, err = j.inputFlags.find("right", j.right.uri); err != nil {
 		return left, right, err
+	}
+	for _, in := range []input{left, right} {
+		for i := range in.files {
+			in.files[i].ByName() // --input_format can be meant for the other side
+		}
 	}
 	if err := files.CheckPair(left.files, right.files); err != nil {
 		return left, right, usagef("--left and --right: %w", err)

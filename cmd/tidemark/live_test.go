@@ -20,12 +20,26 @@ type session struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	faults []string
+
+	left, right *os.File // named pipes that a join reads instead; see holdPair
 }
 
 // write gives the command more to read.
-func (s *session) write(text string) {
-	if _, err := io.WriteString(s.in, text); err != nil {
+func (s *session) write(text string) { s.writeTo(s.in, text) }
+
+func (s *session) writeTo(w io.Writer, text string) {
+	if _, err := io.WriteString(w, text); err != nil {
 		s.faults = append(s.faults, err.Error())
+	}
+}
+
+// close ends all that the command reads.
+func (s *session) close() {
+	_ = s.in.Close()
+	for _, f := range []*os.File{s.left, s.right} {
+		if f != nil {
+			_ = f.Close()
+		}
 	}
 }
 
@@ -52,10 +66,21 @@ const sessions = 5
 // out behind is the standard output of the result.
 func hold(t *testing.T, args string, talk func(s *session)) (dir string, r result) {
 	t.Helper()
+	return holdCommand(t, "gmv --stream --window 1h --input - "+args, nil, talk)
+}
+
+// holdCommand is [hold] for any command. Begin is called before it starts.
+func holdCommand(t *testing.T, args string, begin func(s *session) error, talk func(s *session)) (dir string, r result) {
+	t.Helper()
 	for n := 1; ; n++ {
 		s := &session{dir: t.TempDir()}
-		s.cmd = newCommand(t, s.dir, append(strings.Fields("gmv --stream --window 1h --input -"), strings.Fields(args)...)...)
+		s.cmd = newCommand(t, s.dir, strings.Fields(args)...)
 		var err error
+		if begin != nil {
+			if err := begin(s); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if s.in, err = s.cmd.StdinPipe(); err != nil {
 			t.Fatal(err)
 		}
@@ -68,12 +93,13 @@ func hold(t *testing.T, args string, talk func(s *session)) (dir string, r resul
 		r := finish(t, s.cmd, func() {
 			talk(s)
 			if len(s.faults) > 0 {
-				_ = s.in.Close() // nobody waits for what does not come
+				s.close() // nobody waits for what does not come
 			}
 			if rest, err = io.ReadAll(s.out); err != nil {
 				t.Error(err)
 			}
 		})
+		s.close()
 		r.stdout = string(rest)
 		if n < sessions && strings.Contains(r.stderr, "want of CPU time") {
 			continue

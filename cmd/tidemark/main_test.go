@@ -63,7 +63,14 @@ func (r result) lastLine() string {
 }
 
 // counts is the form of the summary.
-var counts = regexp.MustCompile(`^read=\d+ bad=\d+ assigned=\d+ added=\d+ late=\d+( overflowed=\d+)?$`)
+var counts = regexp.MustCompile(`^read=\d+ bad=\d+ assigned=\d+ added=\d+ late=\d+( overflowed=\d+)?( over_limit=\d+)?(` + bothSides + `)?$`)
+
+// bothSides is what it has of a join besides.
+var bothSides = sideCounts("left") + sideCounts("right")
+
+func sideCounts(s string) string {
+	return fmt.Sprintf(` %[1]s_assigned=\d+ %[1]s_joined=\d+ %[1]s_unmatched=\d+ %[1]s_late=\d+( %[1]s_over_limit=\d+)?( %[1]s_open=\d+)?`, s)
+}
 
 // newCommand prepares a run in the folder dir.
 func newCommand(t *testing.T, dir string, args ...string) *exec.Cmd {

@@ -41,8 +41,8 @@ func runPlayedJoin(ctx context.Context, args []string) error {
 	var o outputFlags
 	j := job{stderr: os.Stderr, sides: true}
 	limit := fs.Bool("over_limit", false, "there are records over the limit, and no bad ones")
-	o.define(fs)
-	j.runFlags.define(fs)
+	o.define(fs, joinWords)
+	j.runFlags.define(fs, joinWords)
 	if err := fs.parse(args); err != nil {
 		return err
 	}
@@ -118,7 +118,9 @@ func (f *playedJoinFn) ProcessElement(ctx context.Context, _ beam.EventTime, _ [
 		of(tally.RightOverLimit, 1)
 	} else {
 		b := files.Bad{Source: "in.ndjson", Position: 5, Raw: []byte("{"), Reason: "cut off"}
+		b.Side = "left"
 		badLeft(b)
+		b.Side = "right"
 		badRight(b)
 		counts.Blame("in.ndjson, position 5: cut off")
 		of(tally.Bad, 2)

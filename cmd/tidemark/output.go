@@ -19,23 +19,26 @@ import (
 type outputFlags struct {
 	output, late, bad string
 	job, format       string
+
+	pipe bool // a format is pipe
 }
 
-func (o *outputFlags) define(fs *flagSet) {
+func (o *outputFlags) define(fs *flagSet, w words) {
+	o.pipe = w.pipe
 	fs.section("Output: - for standard output; a .ndjson or .csv file, written whole or not at all; sqlite:PATH, a mart (docs/mart.md).\nWith --stream, files are appended to", func() {
 		fs.StringVar(&o.output, "output", "-", "where rows go: `URI`")
 	})
 	fs.section("", func() {
-		fs.StringVar(&o.late, "late_output", "", "where records go that missed a window: `URI`; without it they go to the mart that the rows go to, or are counted only")
+		fs.StringVar(&o.late, "late_output", "", w.late)
 	})
 	fs.section("", func() {
-		fs.StringVar(&o.bad, "bad_output", "", "where records go that were not understood: `URI`; without it the exit status is 3 if there are any, and they go to the mart that the rows go to, or are counted only")
+		fs.StringVar(&o.bad, "bad_output", "", w.bad)
 	})
 	fs.section("", func() {
-		fs.StringVar(&o.job, "job", "", "`NAME` of the job in a mart: a run replaces the rows of the job's earlier runs (default: made from the command and the input's absolute path; required for standard input)")
+		fs.StringVar(&o.job, "job", "", "`NAME` of the job in a mart: a run replaces the rows of the job's earlier runs (default: "+w.job+"; required for standard input)")
 	})
 	fs.section("", func() {
-		fs.StringVar(&o.format, "format", "json", "how rows look on standard output: `json|pipe|table`; pipe is key|windowStartMs|sum, table has aligned columns for people")
+		fs.StringVar(&o.format, "format", "json", w.formats())
 	})
 }
 
@@ -151,6 +154,9 @@ func (o *outputFlags) checkFormat() error {
 		return nil
 	case rows.Pipe, rows.Table:
 	default:
+		if !o.pipe {
+			return usagef("--format = %q, want json or table", o.format)
+		}
 		return usagef("--format = %q, want json, pipe or table", o.format)
 	}
 	if o.output != "-" {

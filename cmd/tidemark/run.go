@@ -34,12 +34,12 @@ type runFlags struct {
 	logLevel string
 }
 
-func (r *runFlags) define(fs *flagSet) {
+func (r *runFlags) define(fs *flagSet, w words) {
 	fs.section("Running", func() {
 		fs.IntVar(&r.shards, "shards", 0, "`N` groups that keys are dealt into, 1 to 65536; never changes results (default 4, of a timeline 1)")
 	})
 	fs.section("", func() {
-		fs.BoolVar(&r.drain, "drain", false, "with --stream, an interrupt fires the windows that are open before it ends the run; without, they are left unemitted")
+		fs.BoolVar(&r.drain, "drain", false, w.drain)
 	})
 	fs.section("", func() {
 		fs.StringVar(&r.logLevel, "log_level", "warn", "how much is logged on standard error: `error|warn|info|debug`")

@@ -232,6 +232,7 @@ func TestRefusedRest(t *testing.T) {
 		{"a switch twice", gmv + "--stream --stream", []string{"flag stream: the flag is given twice, want it once"}},
 		{"mart without a path", "gmv --window 1h --input in.ndjson --output sqlite:", []string{"--output sqlite:, want sqlite:PATH"}},
 		{"mart by host", "gmv --window 1h --input in.ndjson --output sqlite://host/m.db", []string{"--output sqlite://host/m.db, want sqlite:PATH"}},
+		{"format of averages", "average --window 1h --input in.ndjson --format xml", []string{`--format = "xml", want json or table`}},
 		{"pipe of averages", "average --window 1h --input in.ndjson --format pipe", []string{"--format pipe, want json or table"}},
 		{"no value field", "average --window 1h --input in.ndjson --value_field=''", []string{"--value_field is empty, want the name of a field"}},
 		{"money of averages", "average --window 1h --input in.ndjson --amount_field x", []string{"-amount_field", "tidemark average --help"}},
@@ -279,7 +280,7 @@ func TestRefusedRest(t *testing.T) {
 // TestNoCommand shows the commands, and then says what is wrong.
 func TestNoCommand(t *testing.T) {
 	r := tidemark(t, t.TempDir(), "")
-	if r.status != exitUsage || r.stdout != "" || r.lastLine() != "tidemark: no command, want one of gmv, average, reconcile" {
+	if r.status != exitUsage || r.stdout != "" || r.lastLine() != "tidemark: no command, want one of gmv, average, join, reconcile" {
 		t.Errorf("%+v", r)
 	}
 	if !strings.Contains(r.stderr, "usage: tidemark COMMAND [flags]") {

@@ -56,6 +56,15 @@ func Of(path string, format Format) (File, error) {
 	return f, nil
 }
 
+// ByName sets the format that the name of the file says, whatever was given to
+// [Of]. A name without an extension, or with one that is not known, says none.
+func (f *File) ByName() {
+	ext := filepath.Ext(strings.TrimSuffix(filepath.Base(f.Path), ".gz"))
+	if known, ok := extensions[ext]; ok && ext != "" {
+		f.Format = known
+	}
+}
+
 // Glob is the files that a path or a pattern of package filepath names, in
 // lexical order. A path that exists is never taken for a pattern. Folders are
 // no files: a pattern passes them over. For the format see [Of].
@@ -134,12 +143,24 @@ func CheckPair(left, right []File) error {
 
 // same reports whether two files that can be read only once are one.
 func (f File) same(g File) bool {
-	if f.Path == "" || g.Path == "" {
-		return f.Path == g.Path && f.Pipe == g.Pipe
+	switch {
+	case f.Path == g.Path && f.Pipe == g.Pipe:
+		return true
+	case f.Pipe != "" || g.Pipe != "" || g.Regular():
+		return false
 	}
-	a, errA := os.Stat(f.Path)
-	b, errB := os.Stat(g.Path)
+	a, errA := f.stat()
+	b, errB := g.stat()
 	return errA == nil && errB == nil && os.SameFile(a, b)
+}
+
+// stat is about standard input where there is no path: it has one of its own,
+// /dev/stdin.
+func (f File) stat() (os.FileInfo, error) {
+	if f.Path == "" {
+		return os.Stdin.Stat()
+	}
+	return os.Stat(f.Path)
 }
 
 // Paths are the paths of files, for checks against outputs.

@@ -43,6 +43,18 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestByName(t *testing.T) {
+	for path, want := range map[string]Format{
+		"a.csv": CSV, "a.csv.gz": CSV, "x.csv/a.jsonl": NDJSON, "a.ndjson.gz": NDJSON, "a.json": NDJSON, "a": "given", "a.gz": "given", "a.txt": "given",
+	} {
+		f, err := Of(path, "given")
+		f.ByName()
+		if err != nil || f.Format != want {
+			t.Errorf("%s: %+v, error %v, want %s", path, f, err, want)
+		}
+	}
+}
+
 func TestGlob(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"b.ndjson", "a.csv", "c.ndjson.gz", "odd[1].ndjson", "odd1.ndjson", "x.xml"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -184,6 +185,13 @@ func TestStreamKeepsRaw(t *testing.T) {
 func TestCheckPair(t *testing.T) {
 	file := fileOf(t, t.TempDir(), "in", nil)
 	stdin := File{Name: "-"}
+	in, feed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(old *os.File) { os.Stdin, _, _ = old, in.Close(), feed.Close() }(os.Stdin)
+	os.Stdin = in
+	byPath := File{Name: "stdin", Path: fmt.Sprintf("/dev/fd/%d", in.Fd())}
 	for _, c := range []struct {
 		left, right []File
 		ok          bool
@@ -193,6 +201,8 @@ func TestCheckPair(t *testing.T) {
 		{[]File{stdin}, []File{file, stdin}, false},
 		{[]File{{Name: "null", Path: "/dev/null"}}, []File{{Name: "null", Path: "/dev/../dev/null"}}, false},
 		{[]File{{Name: "null", Path: "/dev/null"}}, []File{stdin}, true},
+		{[]File{stdin}, []File{byPath}, false},
+		{[]File{byPath}, []File{file, stdin}, false},
 		{[]File{{Pipe: "a"}}, []File{{Pipe: "b"}}, true},
 	} {
 		if err := CheckPair(c.left, c.right); (err == nil) != c.ok {
