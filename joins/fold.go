@@ -3,6 +3,7 @@ package joins
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"reflect"
 	"time"
@@ -75,7 +76,7 @@ func (f *joinFn) Setup() error {
 	f.store = store{f: f}
 	f.tally, f.flow = tally.Current(), flow.Current()
 	f.out = newOutput(f.Types, f.Fn)
-	f.out.tally = f.tally
+	f.out.tally, f.out.limit = f.tally, f.MaxRows
 	return nil
 }
 
@@ -151,6 +152,7 @@ type output struct {
 	typ  [2]reflect.Type
 
 	tally  *tally.Tally
+	limit  int
 	emit   emitJoined
 	in     bytes.Reader
 	keyRaw []byte
@@ -249,7 +251,7 @@ func (o *output) overLimit(r *row) {
 func (o *output) blame(r *row) {
 	o.in.Reset(r.key())
 	if k, err := o.key.Decode(&o.in); err == nil {
-		o.tally.Blame("key %v holds as many rows as the limit on a key allows", k)
+		o.tally.Blame("key %q holds %d rows, the limit on a key: a %v one of the time %d ms is not joined", fmt.Sprint(k), o.limit, r.side, r.timeMs)
 	}
 }
 

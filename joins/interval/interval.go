@@ -53,7 +53,7 @@ func Of(lower, upper time.Duration, exclusiveLower, exclusiveUpper bool) (Interv
 		shut = ")"
 	}
 	if iv.LowerMs > iv.UpperMs {
-		return Interval{}, fmt.Errorf("Lower = %v and Upper = %v: the interval %s%v, %v%s holds no whole millisecond, want Lower at or below Upper", lower, upper, open, lower, upper, shut)
+		return Interval{}, fmt.Errorf("Lower = %v and Upper = %v: no whole millisecond is in %s%v, %v%s, want an interval that holds one", lower, upper, open, lower, upper, shut)
 	}
 	return iv, nil
 }

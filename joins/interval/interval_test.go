@@ -38,9 +38,9 @@ func TestOfRefuses(t *testing.T) {
 		openLow, openUpp bool
 		want             string
 	}{
-		{ms, 0, false, false, "Lower = 1ms and Upper = 0s: the interval [1ms, 0s] holds"},
-		{0, 0, true, false, "the interval (0s, 0s] holds"},
-		{0, ms, true, true, "the interval (0s, 1ms) holds"},
+		{ms, 0, false, false, "Lower = 1ms and Upper = 0s: no whole millisecond is in [1ms, 0s], want"},
+		{0, 0, true, false, "no whole millisecond is in (0s, 0s], want"},
+		{0, ms, true, true, "no whole millisecond is in (0s, 1ms), want"},
 		{time.Microsecond, ms, false, false, "Lower = 1µs, want a whole number of milliseconds"},
 		{0, ms + 1, false, false, "Upper = 1.000001ms, want"},
 		{-interval.MaxBound - ms, 0, false, false, "Lower = -"},
