@@ -8,10 +8,10 @@ func TestRefusedJoins(t *testing.T) {
 	const play = "join --timeline play.ndjson --upper 1m "
 	refuse(t, []usageCase{
 		{"no interval", inputs, []string{"no interval, want --lower and --upper, as in --lower -1s --upper 1m"}},
-		{"crossed bounds", inputs + "--lower 2s --upper 1s", []string{"--lower = 2s and --upper = 1s: the interval [2s, 1s] holds no whole millisecond"}},
-		{"one bound above the other's default", inputs + "--lower 2s", []string{"--lower = 2s and --upper = 0s: the interval [2s, 0s] holds no whole millisecond"}},
-		{"nothing between", inputs + "--lower 1s --upper 1s --exclusive_upper", []string{"--lower = 1s and --upper = 1s: the interval [1s, 1s) holds no whole millisecond"}},
-		{"nothing between neighbours", inputs + "--upper 1ms --exclusive_lower --exclusive_upper", []string{"the interval (0s, 1ms) holds no whole millisecond"}},
+		{"crossed bounds", inputs + "--lower 2s --upper 1s", []string{"--lower = 2s and --upper = 1s: no whole millisecond is in [2s, 1s], want an interval that holds one"}},
+		{"one bound above the other's default", inputs + "--lower 2s", []string{"--lower = 2s and --upper = 0s: no whole millisecond is in [2s, 0s], want an interval that holds one"}},
+		{"nothing between", inputs + "--lower 1s --upper 1s --exclusive_upper", []string{"--lower = 1s and --upper = 1s: no whole millisecond is in [1s, 1s), want an interval that holds one"}},
+		{"nothing between neighbours", inputs + "--upper 1ms --exclusive_lower --exclusive_upper", []string{"no whole millisecond is in (0s, 1ms), want an interval that holds one"}},
 		{"a fine bound", inputs + "--upper 1500us", []string{"--upper = 1.5ms, want a whole number of milliseconds"}},
 		{"a bound too far", inputs + "--lower -2540000h", []string{"--lower = -2540000h0m0s, want a whole number of milliseconds from -2505360h0m0s to 2505360h0m0s"}},
 		{"a bound without a unit", inputs + "--upper 5", []string{`"5"`, "--upper", "see tidemark join --help"}},
