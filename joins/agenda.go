@@ -2,16 +2,17 @@ package joins
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
 
 // agenda is the rows of a cell by their timers.
 type agenda struct {
-	groups  []*group // ascending, one for each timer
-	changed []*group // whose timers are to be set
+	byTimer map[timerID]*group
+	groups  groupHeap // the next one first
+	changed []*group  // whose timers are to be set
 }
 
 // timerID tells timers apart: when one fires, and the message whose rows it is for.
@@ -72,42 +73,57 @@ func (a *agenda) add(r *row, t timerID, mayComeOut bool) {
 
 // at returns the group of a timer.
 func (a *agenda) at(t timerID) (g *group, isNew bool) {
-	i := len(a.groups)
-	if i > 0 && a.groups[i-1].compare(t) >= 0 {
-		var found bool
-		i, found = slices.BinarySearchFunc(a.groups, t, func(g *group, t timerID) int { return g.compare(t) })
-		if found {
-			return a.groups[i], false
-		}
+	if g = a.byTimer[t]; g != nil {
+		return g, false
+	}
+	if a.byTimer == nil {
+		a.byTimer = map[timerID]*group{}
 	}
 	g = &group{timerID: t}
-	a.groups = slices.Insert(a.groups, i, g)
+	a.byTimer[t] = g
+	heap.Push(&a.groups, g)
 	return g, true
 }
 
 // due takes out the group of a timer that fires, nil if there is none, and those
 // whose timers have fired without this agenda: all that fire before it, but for
-// those that were set in this bundle and are still to come. Tied says that there are
-// others that fire at the same time.
-func (a *agenda) due(t timerID, bundle int64) (fired *group, past []*group, tied bool) {
-	n := 0
-	for n < len(a.groups) && a.groups[n].ms <= t.ms {
-		n++
-	}
+// those that were set in this bundle and are still to come. Others says that there are
+// such ones, or some that fire at the same time.
+func (a *agenda) due(t timerID, bundle int64) (fired *group, past []*group, others bool) {
 	var waiting []*group
-	for _, g := range a.groups[:n] {
+	for len(a.groups) > 0 && a.groups[0].ms <= t.ms {
+		g := heap.Pop(&a.groups).(*group)
 		switch {
 		case g.timerID == t:
 			fired = g
 		case g.ms == t.ms || g.bundle == bundle:
 			waiting = append(waiting, g)
-			tied = tied || g.ms == t.ms
+			continue
 		default:
 			past = append(past, g)
 		}
+		delete(a.byTimer, g.timerID)
 	}
-	a.groups = slices.Replace(a.groups, 0, n, waiting...)
-	return fired, past, tied
+	for _, g := range waiting {
+		heap.Push(&a.groups, g)
+	}
+	return fired, past, len(waiting) > 0
+}
+
+// groupHeap implements heap.Interface.
+type groupHeap []*group
+
+func (h groupHeap) Len() int           { return len(h) }
+func (h groupHeap) Less(i, j int) bool { return h[i].compare(h[j].timerID) < 0 }
+func (h groupHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *groupHeap) Push(g any)        { *h = append(*h, g.(*group)) }
+
+func (h *groupHeap) Pop() any {
+	last := len(*h) - 1
+	g := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return g
 }
 
 // takeChanged returns the groups whose timers are to be set, as set in this

@@ -56,7 +56,8 @@ type cell struct {
 	spare  []*keyRows // of keys that are gone
 	agenda agenda
 	log
-	counts [2]sideCounts
+	counts  [2]sideCounts
+	touched bool // it is not what it was when it was saved
 }
 
 // sideCounts are what has become of the rows of a side, since somebody asked.
@@ -84,6 +85,7 @@ func (c *cell) take(msg []byte, to outlet) error {
 	if err != nil {
 		return err
 	}
+	c.touched = true
 	c.makeRoom()
 	at := c.appendMessage(msg, h.rows)
 	for i := range rows {
@@ -101,8 +103,15 @@ func (c *cell) take(msg []byte, to outlet) error {
 // are rarely for the same time.
 func (ru *rules) timerOf(h head, tMs int64) timerID {
 	done := ru.iv[h.side].DoneAt(tMs, ru.latenessMs)
-	phase := int64(h.id % uint64(h.grain))
-	return timerID{done + ((phase-done)%h.grain+h.grain)%h.grain, h.id}
+	grain := min(h.grain, ru.mostGrain())
+	phase := int64(h.id % uint64(grain))
+	return timerID{done + ((phase-done)%grain+grain)%grain, h.id}
+}
+
+// mostGrain bounds the distance of timers, in ms, for messages that hold old and new
+// rows: to a small part of the time for which rows are held, and a second at least.
+func (ru *rules) mostGrain() int64 {
+	return max(1000, (ru.iv[left].UpperMs-ru.iv[left].LowerMs+ru.latenessMs)/timersPerMessage)
 }
 
 // place matches a row with those that are here, and holds it.
@@ -193,10 +202,11 @@ func (c *cell) leave(r *row) {
 // All timers before this one have fired, if they were set before this bundle,
 // because timers fire in their order. So rows whose timer was due before have been
 // seen to, maybe by a worker that this cell has not heard of. Those of timers that
-// were set in this bundle may be still to come. Of timers for the same time the order
-// says nothing, so that the log has to say which have fired.
+// were set in this bundle may be still to come. Where the order says nothing, because
+// there are such ones, or others for the same time, the log has to say what has fired.
 func (c *cell) fire(t timerID, bundle int64, to outlet) error {
-	fired, past, tied := c.agenda.due(t, bundle)
+	fired, past, unordered := c.agenda.due(t, bundle)
+	c.touched = c.touched || fired != nil || len(past) > 0
 	for _, g := range past {
 		for _, r := range g.rows {
 			c.done(r, t.ms)
@@ -209,7 +219,7 @@ func (c *cell) fire(t timerID, bundle int64, to outlet) error {
 		if !c.done(r, t.ms) {
 			continue
 		}
-		if tied {
+		if unordered {
 			c.flag(r)
 		}
 		if r.joined {

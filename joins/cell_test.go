@@ -119,7 +119,8 @@ func (h *history) save() {
 	}
 	if h.cell.empty() {
 		h.state.version, h.drawn = 0, false
-	} else if changed && !h.drawn {
+	} else if (changed || h.cell.touched) && !h.drawn {
+		h.cell.touched = false
 		h.state.version, h.drawn = int64(h.newID()), true
 	}
 }
@@ -130,6 +131,9 @@ func (h *history) do(f func()) {
 	if rapid.IntRange(0, 5).Draw(h.t, "fails") == 0 {
 		h.bundle++
 		f()
+		if h.cell != nil && h.state.version != 0 && rapid.Bool().Draw(h.t, "ends") {
+			h.memory[h.state.version] = h.cell // it ends well, but its runner loses it
+		}
 		h.state, h.out, h.cell = was, h.out[:out], nil
 	}
 	h.bundle++

@@ -1,6 +1,6 @@
 // Package joins joins two streams by key and distance in time. Rows of either side
 // that come too late are routed to outputs of their own, and what nothing matches can
-// come out too. No Beam SDK has such a transform.
+// come out too.
 //
 // # The rule
 //
@@ -33,7 +33,8 @@
 // An unmatched row comes out at exactly the watermark above where a bundle has brought
 // up to 32 rows of its side and shard. Rows of larger bundles share timers, about 32
 // for the stretch of event time that the bundle covers, and come out up to a 32nd of
-// that later: the watermark moves between bundles, and says no more.
+// that later, because the watermark moves between bundles; and at most a 32nd of
+// Upper - Lower + L later, or a second if that is more.
 //
 // # Bounded state
 //

@@ -162,9 +162,9 @@ type output struct {
 		value any
 	}
 
-	over     []byte // packed records of what the cell has not taken
-	overest  int64  // the least time among them
-	overOnce []byte
+	over        []byte // packed records of what the cell has not taken
+	overFirstMs int64  // the least time among them
+	overRecord  []byte
 }
 
 func newOutput(types elementTypes, fn beam.EncodedFunc) output {
@@ -180,7 +180,7 @@ func newOutput(types elementTypes, fn beam.EncodedFunc) output {
 func (o *output) begin(emit emitJoined) {
 	o.emit, o.keyRaw = emit, nil
 	o.last[left].row, o.last[right].row = nil, nil
-	o.over, o.overest = nil, math.MaxInt64
+	o.over, o.overFirstMs = nil, math.MaxInt64
 }
 
 func (o *output) pair(l, r *row, timeMs int64) error {
@@ -241,9 +241,9 @@ func (o *output) value(r *row) (any, error) {
 
 func (o *output) overLimit(r *row) {
 	o.blame(r)
-	o.overOnce = append(append(o.overOnce[:0], byte(r.side)), r.entry...)
-	o.over = routing.AppendLate(o.over, &routing.LateRecord{TimeMs: r.timeMs, All: true, Raw: o.overOnce})
-	o.overest = min(o.overest, r.timeMs)
+	o.overRecord = append(append(o.overRecord[:0], byte(r.side)), r.entry...)
+	o.over = routing.AppendLate(o.over, &routing.LateRecord{TimeMs: r.timeMs, All: true, Raw: o.overRecord})
+	o.overFirstMs = min(o.overFirstMs, r.timeMs)
 }
 
 // blame tells people of a row that the cell has not taken. It is a courtesy: what
@@ -258,6 +258,6 @@ func (o *output) blame(r *row) {
 // flushOver sends on what the cell has not taken.
 func (o *output) flushOver(shard int64, to routing.Emit) {
 	if len(o.over) > 0 {
-		to(mtime.Time(o.overest), shard, o.over)
+		to(mtime.Time(o.overFirstMs), shard, o.over)
 	}
 }

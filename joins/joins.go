@@ -33,7 +33,8 @@ type Config struct {
 	AllowedLateness time.Duration
 
 	// Watermarked says that the values of both sides are [Marked]. What is in time
-	// by its mark is not asked about.
+	// by its mark is not asked about. They have to come straight from their source:
+	// behind a shuffle, runners may have let the watermark go past the mark meanwhile.
 	Watermarked bool
 
 	// MarksDecide says that marks are the watermark that the join has, the minimum
@@ -48,7 +49,9 @@ type Config struct {
 
 	// MaxRowsPerKey is how many rows of both sides a key may hold at a time; 0 is no
 	// limit. What comes when there are as many is not joined, but reported on an
-	// output of its own. A row counts until its timer has fired; see Bounded state.
+	// output of its own. A row counts until it is let go. When that is, and which rows
+	// are there first, depends on bundles and shards, and so does which rows are kept
+	// out: it is a guard for the machine, not a rule of the join.
 	MaxRowsPerKey int
 
 	// Retention bounds how long the gate remembers times that have passed, in event
@@ -171,7 +174,7 @@ func build(s beam.Scope, cfg Config, fn any, l, r beam.PCollection) (Joined, err
 		if col.WindowingStrategy().Fn.Kind != window.GlobalWindows {
 			col = beam.WindowInto(sc, window.NewGlobalWindows(), col)
 		}
-		f := &packFn{Side: byte(sd), Types: types, Shards: cfg.Shards, Routing: rc, Marked: cfg.Watermarked, MarkDecide: cfg.MarksDecide}
+		f := &packFn{Side: byte(sd), Types: types, Shards: cfg.Shards, Routing: rc, Marked: cfg.Watermarked, MarksDecide: cfg.MarksDecide}
 		inTime, doubtful, tooLate := beam.ParDo3(sc, f, col)
 		msgs, suspects = append(msgs, inTime), append(suspects, doubtful)
 		late[sd] = tooLate

@@ -33,15 +33,16 @@ const flushBytes = 4 << 20
 // packFn packs the elements of a side for the cells: what is in time by its mark
 // for the cells, what is not for the gate, or out as late.
 type packFn struct {
-	Side       byte
-	Types      elementTypes
-	Shards     int
-	Routing    routing.Config
-	Marked     bool // elements have marks
-	MarkDecide bool // and what is late by them is late
+	Side        byte
+	Types       elementTypes
+	Shards      int
+	Routing     routing.Config
+	Marked      bool // elements have marks
+	MarksDecide bool // and what is late by them is late
 
 	key, value beam.ElementEncoder
-	raw, entry bytes.Buffer
+	raw        bytes.Buffer
+	entry      []byte
 	out        messages
 	gated      routing.Packer // marked elements
 	bulk       routing.Bulk   // others
@@ -94,7 +95,7 @@ func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, 
 	}
 	f.assigned++
 	isLate := mark >= interval.LateAt(tMs, f.Routing.LatenessMs)
-	if isLate && f.MarkDecide {
+	if isLate && f.MarksDecide {
 		f.late++
 		late(et, k, v)
 		return nil
@@ -120,8 +121,8 @@ func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, 
 			full = f.bulk.Add(f.Routing, shard, tMs, entry)
 		}
 	} else {
-		f.entry.Reset()
-		full = f.out.add(side(f.Side), shard, tMs, max(mark, lowMs), appendEntry(f.entry.AvailableBuffer(), key, value))
+		f.entry = appendEntry(f.entry[:0], key, value)
+		full = f.out.add(side(f.Side), shard, tMs, max(mark, lowMs), f.entry)
 	}
 	if full {
 		f.flush(to, suspects)

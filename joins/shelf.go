@@ -150,6 +150,19 @@ func (s *shelf) remove(fromMs, toMs int64, f func(*row)) {
 	s.blocks = kept
 }
 
+// replace puts r where old is, a row of the same time.
+func (s *shelf) replace(old, r *row) {
+	for i := s.from(old.timeMs); i < len(s.blocks); i++ {
+		b := s.blocks[i]
+		for at := before(b, old.timeMs); at < len(b) && b[at].ms == old.timeMs; at++ {
+			if b[at].row == old {
+				b[at].row = r
+				return
+			}
+		}
+	}
+}
+
 // drop takes the rows up to toMs off the shelf.
 func (s *shelf) drop(toMs int64) {
 	if len(s.blocks) > 0 && s.blocks[0][0].ms <= toMs {

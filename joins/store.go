@@ -93,9 +93,12 @@ func (s *store) save(sp state.Provider, h *held) error {
 		}
 		h.version, h.drawn = 0, false
 		return s.f.Version.Clear(sp)
-	case !changed || h.drawn:
+	case !changed && !h.touched || h.drawn:
 		return nil
 	}
+	// Also where the log says all there is to say: if this bundle fails, the cell must
+	// not be taken for what it was before.
+	h.touched = false
 	h.version, h.drawn = remember.NewVersion(), true
 	return s.f.Version.Write(sp, h.version)
 }

@@ -28,7 +28,7 @@ func TestDoFnsTravel(t *testing.T) {
 	join := newJoinFn(types, beam.EncodedFunc{Fn: reflectx.MakeFunc(travelRow)},
 		Config{Type: LeftAnti, AllowedLateness: 3 * time.Second, MaxRowsPerKey: 7}, interval.Interval{LowerMs: -5, UpperMs: 6})
 	for _, fn := range []any{
-		&packFn{Side: 1, Types: types, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true}, Marked: true, MarkDecide: true},
+		&packFn{Side: 1, Types: types, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true}, Marked: true, MarksDecide: true},
 		&unpackFn{DelayMs: 9},
 		&recordsFn{Types: types, Late: true},
 		join,

@@ -68,8 +68,11 @@ func (b *pairBundle) next() (*side, item, error) {
 		}
 		it, err := b.ask(first)
 		if errors.Is(err, errWait) && !other.over() && !other.blocked(first.mark, b.AheadMs) {
+			// It does not hold the watermark, and is not silent for it.
 			first = other
-			it, err = b.ask(first)
+			if it, err = first.next(); err == nil {
+				first.mark.hear()
+			}
 		}
 		if !errors.Is(err, io.EOF) {
 			return first, it, err

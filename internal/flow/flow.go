@@ -1,5 +1,5 @@
-// Package flow keeps the sources of a process from running far ahead of what takes
-// their elements. The embedded runner holds all that has been read and not been
+// Package flow keeps sources from running far ahead of the joins that take their
+// elements in the same process. The embedded runner holds all that has been read and not been
 // taken, and hands it on in ever larger bundles: it never slows a source down.
 package flow
 
