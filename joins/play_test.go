@@ -53,7 +53,7 @@ func init() {
 	}
 	register.Function4x0(part)
 	register.Function4x0(partLive)
-	register.Function3x0(partMarked)
+	register.Function4x0(partMarked)
 	register.Function3x1(rowOf)
 	register.Function2x1(lateLeft)
 	register.Function2x1(lateRight)
@@ -72,8 +72,8 @@ func partLive(mark int64, e event, l func(string, lrow), r func(string, rrow)) {
 	partAt(mark, e, l, r, nil)
 }
 
-func partMarked(m marked, l func(string, lrow), r func(string, rrow)) {
-	partAt(m.Mark, m.Event, l, r, nil)
+func partMarked(m marked, l func(string, lrow), r func(string, rrow), tick func(said)) {
+	partAt(m.Mark, m.Event, l, r, tick)
 }
 
 func partAt(mark int64, e event, l func(string, lrow), r func(string, rrow), tick func(said)) {
@@ -140,8 +140,8 @@ func live(tl *streamtest.Timeline, perBundle int) source {
 // stepwiseMarked plays a Timeline of marked events exactly.
 func stepwiseMarked(tl *streamtest.Timeline) source {
 	return func(s beam.Scope) (l, r beam.PCollection, ticks []beam.PCollection) {
-		l, r = beam.ParDo2(s, partMarked, tl.Create(s))
-		return l, r, nil
+		l, r, tick := beam.ParDo3(s, partMarked, tl.Create(s))
+		return l, r, []beam.PCollection{tick}
 	}
 }
 
@@ -156,6 +156,12 @@ func play(t *testing.T, cfg joins.Config, from source) outcome {
 		l, r, ticks := from(s)
 		all = streamtest.Capture(s, allOf(s, joins.Interval(s, cfg, rowOf, l, r), ticks...))
 	})
+	return outcomeOf(t, all, count)
+}
+
+// outcomeOf is what was captured of a join, with its counts.
+func outcomeOf(t *testing.T, all *streamtest.Captured, count *tally.Tally) outcome {
+	t.Helper()
 	var out outcome
 	step := 0
 	for _, e := range streamtest.Elements[said](all) {
