@@ -30,7 +30,7 @@ type weighted struct {
 	Weight [2]float64
 }
 
-func keyed[K any](e event) (k K, v lrow) { return k, lrow{ID: e.ID} }
+func keyed[K any](e event) (k K, v lrow) { return k, lrow{ID: e.ID} } //nolint:unparam // only the type of the key counts
 
 func plain(e event) (string, int64) { return e.Key, 0 }
 

@@ -40,7 +40,7 @@ func rend(awaits ...said) act {
 func row(left, right string) said { return said{"row", "", "k", left, right} }
 
 // comesLate is a late element that an act awaits.
-func comesLate(left, right string) said {
+func comesLate(left, right string) said { //nolint:unparam // as row has it
 	side := "left"
 	if right != "" {
 		side = "right"
