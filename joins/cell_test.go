@@ -63,7 +63,6 @@ type element struct {
 	key     string
 	ms      int64
 	matched bool
-	over    bool
 }
 
 func (h *history) pair(l, r *row, timeMs int64) error {

@@ -54,9 +54,14 @@ func TestLive(t *testing.T) {
 		perBundle      int
 		marked, decide bool
 	}{
-		{1, true, true}, {30, true, true}, {400, true, true},
-		{7, true, false}, {50, true, false}, {400, true, false},
-		{20, false, false}, {100, false, false},
+		{1, true, true},
+		{30, true, true},
+		{400, true, true},
+		{7, true, false},
+		{50, true, false},
+		{400, true, false},
+		{20, false, false},
+		{100, false, false},
 	} {
 		t.Run(fmt.Sprintf("bundle=%d/marked=%v/decide=%v", c.perBundle, c.marked, c.decide), func(t *testing.T) {
 			n := 300

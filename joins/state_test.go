@@ -88,3 +88,42 @@ func TestLog(t *testing.T) {
 		})
 	}
 }
+
+// TestLogAfterABurst: what a burst has left in the log goes with the rows that come
+// after it, though a few rows of it are still live, in each slot.
+func TestLogAfterABurst(t *testing.T) {
+	d := newDriver(oracle.JoinConfig{Type: "full", UpperMs: 10})
+	d.pad = bytes.Repeat([]byte("p"), 4000)
+	add := func(id, at int64) {
+		t.Helper()
+		if err := d.do(oracle.Left(oracle.JoinElement{Key: "k", ID: fmt.Sprint(id), TimeMs: at})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const n = 2000
+	for i := range int64(n) {
+		at := i
+		if i%100 == 0 {
+			at += 1_000_000
+		}
+		add(i, at)
+	}
+	burst := d.stateBytes()
+	if err := d.do(oracle.JoinWatermark(n + 10)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(100) {
+		add(n+i, 500_000)
+	}
+	size, live := d.stateBytes(), liveBytes(d.cell)
+	if limit := 4*live + slots*slotBytes; size > limit || burst < 2*limit {
+		t.Errorf("%d bytes of log for %d that are live, after %d in the burst; want at most %d", size, live, burst, limit)
+	}
+	if err := d.do(oracle.JoinWatermark(math.MaxInt64)); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.rows) != n+100 {
+		t.Errorf("%d rows, want %d", len(d.rows), n+100)
+	}
+	d.checkEmpty(t)
+}

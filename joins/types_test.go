@@ -65,6 +65,7 @@ func typed[K any](key K, e event, l func(K, stock), r func(K, sold)) {
 
 func byString(e event, l func(string, stock), r func(string, sold)) { typed(e.Key, e, l, r) }
 func byBytes(e event, l func([]byte, stock), r func([]byte, sold))  { typed([]byte(e.Key), e, l, r) }
+
 func byInt(e event, l func(int64, stock), r func(int64, sold)) {
 	typed(int64(len(e.Key))-300, e, l, r)
 }
@@ -219,8 +220,10 @@ func TestMaxRowsPerKey(t *testing.T) {
 		{Side: "left", Element: oracle.JoinElement{Key: "hot", ID: "c", TimeMs: 4}, Step: 4},
 	}
 	rows := []oracle.JoinRow{
-		{Key: "hot", Left: "a", Right: "x", TimeMs: 2, Step: 2}, {Key: "hot", Left: "b", Right: "x", TimeMs: 2, Step: 2},
-		{Key: "cool", Left: "d", Right: "z", TimeMs: 5, Step: 6}, {Key: "hot", Left: "e", Right: "u", TimeMs: 14, Step: 9},
+		{Key: "hot", Left: "a", Right: "x", TimeMs: 2, Step: 2},
+		{Key: "hot", Left: "b", Right: "x", TimeMs: 2, Step: 2},
+		{Key: "cool", Left: "d", Right: "z", TimeMs: 5, Step: 6},
+		{Key: "hot", Left: "e", Right: "u", TimeMs: 14, Step: 9},
 	}
 	if diff := streamtest.Diff(over, out.over); diff != "" {
 		t.Errorf("over the limit: %s", diff)
