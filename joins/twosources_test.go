@@ -39,14 +39,8 @@ func rend(awaits ...said) act {
 // row is a row that an act awaits.
 func row(left, right string) said { return said{"row", "", "k", left, right} }
 
-// comesLate is a late element that an act awaits.
-func comesLate(left, right string) said { //nolint:unparam // as row has it
-	side := "left"
-	if right != "" {
-		side = "right"
-	}
-	return said{"late", side, "k", left, right}
-}
+// comesLate is a late left element that an act awaits.
+func comesLate(id string) said { return said{"late", "left", "k", id, ""} }
 
 // TestTwoSources lets two sources take turns, each with a watermark of its own. What an
 // act awaits shows where the watermark of the join is by then, so that what comes after
@@ -73,11 +67,11 @@ func TestTwoSources(t *testing.T) {
 				r("r112", 112),
 				rwm(200, row("l110", "r112")),
 				l("l199", 199, row("", "r51")), // behind the minimum now
-				r("r200", 200, comesLate("l199", "")),
+				r("r200", 200, comesLate("l199")),
 				lend(), rend(),
 			},
 			rows: []said{row("l0", ""), row("l100", "r105"), row("l110", "r112"), row("", "r51"), row("", "r200")},
-			late: []said{comesLate("l199", "")},
+			late: []said{comesLate("l199")},
 		},
 		{
 			name: "finished early", why: "a side that has ended does not hold the other one up, and its rows wait for theirs",
@@ -86,12 +80,12 @@ func TestTwoSources(t *testing.T) {
 				r("r0", 0), r("r50", 50), r("r500", 500), rend(),
 				l("l5", 5), lwm(100),
 				l("l99", 99, row("", "r50")),
-				lwm(400), l("l400", 400, comesLate("l99", "")),
+				lwm(400), l("l400", 400, comesLate("l99")),
 				lwm(490), l("l490", 490, row("l400", "")), l("l510", 510, row("l490", "r500")),
 				lend(row("l510", "r500")),
 			},
 			rows: []said{row("l5", "r0"), row("", "r50"), row("l400", ""), row("l490", "r500"), row("l510", "r500")},
-			late: []said{comesLate("l99", "")},
+			late: []said{comesLate("l99")},
 		},
 		{
 			name: "far ahead", why: "rows of the side that is ahead wait for partners of the other side",
@@ -101,12 +95,12 @@ func TestTwoSources(t *testing.T) {
 				l("l0", 0), l("l50", 50), l("l100", 100), r("r4", 4), // behind its own watermark, but not behind the join's
 				lwm(100, row("l0", "r4")),
 				l("l80", 80, row("l50", "")), l("l79", 79), // in time by its lateness, and not
-				l("l1000000", 1_000_000, comesLate("l79", "")),
+				l("l1000000", 1_000_000, comesLate("l79")),
 				lwm(2_000_000, row("l1000000", "r1000005")),
 				lend(row("l100", ""), row("l80", "")), rend(),
 			},
 			rows: []said{row("l0", "r4"), row("l50", ""), row("l80", ""), row("l100", ""), row("l1000000", "r1000005")},
-			late: []said{comesLate("l79", "")},
+			late: []said{comesLate("l79")},
 		},
 	} {
 		for _, marks := range []bool{false, true} {
