@@ -87,10 +87,10 @@ func (c *cell) take(msg []byte, to outlet) error {
 	}
 	c.touched = true
 	c.makeRoom()
-	at := c.appendMessage(msg, h.rows)
+	slot, first := c.appendMessage(msg, h.rows)
 	for i := range rows {
 		r := &rows[i]
-		r.slot, r.pos = at.slot, at.pos+int32(i)
+		r.slot, r.pos = slot, first+int32(i)
 		if err := c.place(r, c.timerOf(h, r.timeMs), to); err != nil {
 			return err
 		}
@@ -133,10 +133,15 @@ func (c *cell) place(r *row, t timerID, to outlet) error {
 		c.tidy(r.key(), k)
 		return nil
 	}
-	mine.add(r)
+	c.keep(r, k, t)
+	return nil
+}
+
+// keep holds a row that can match again.
+func (c *cell) keep(r *row, k *keyRows, t timerID) {
+	k.shelves[r.side].add(r)
 	c.agenda.add(r, t, c.unmatched[r.side] && !r.joined)
 	c.hold(r)
-	return nil
 }
 
 // match says what r matches of the others.

@@ -25,9 +25,8 @@ type history struct {
 	bundle int64
 	ids    uint64
 
-	memory map[int64]*cell // of all processes, by version
-	cell   *cell           // of this bundle, or nil
-	drawn  bool
+	memory map[int64]*held // of all processes, by version
+	cell   *held           // of this bundle, or nil
 
 	all [2][]*element
 }
@@ -56,6 +55,9 @@ func (s *runnerState) Add(i int, records []byte) error {
 	s.bags[i] = append(s.bags[i], slices.Clone(records))
 	return nil
 }
+
+func (s *runnerState) WriteVersion(v int64) error { s.version = v; return nil }
+func (s *runnerState) ClearVersion() error        { s.version = 0; return nil }
 
 // element is what the definition needs.
 type element struct {
@@ -89,17 +91,21 @@ func (h *history) open() {
 	if h.cell != nil {
 		return
 	}
-	h.drawn = false
 	if c := h.memory[h.state.version]; c != nil && h.state.version != 0 {
-		h.cell = c
+		h.cell, c.drawn = c, false
 		delete(h.memory, h.state.version)
 		return
 	}
+	h.cell = h.read()
+}
+
+// read is the cell as the log has it.
+func (h *history) read() *held {
 	c, err := readCell(&h.rules, &h.state)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.cell = c
+	return &held{cell: c, version: h.state.version}
 }
 
 // newID is scattered, but always the same.
@@ -112,15 +118,8 @@ func (h *history) save() {
 	for _, g := range h.cell.agenda.takeChanged(h.bundle) {
 		h.state.timers[g.timerID] = g.holdMs
 	}
-	changed, err := h.cell.write(&h.state)
-	if err != nil {
+	if err := h.cell.save(&h.state, func() int64 { return int64(h.newID()) }); err != nil {
 		h.t.Fatal(err)
-	}
-	if h.cell.empty() {
-		h.state.version, h.drawn = 0, false
-	} else if (changed || h.cell.touched) && !h.drawn {
-		h.cell.touched = false
-		h.state.version, h.drawn = int64(h.newID()), true
 	}
 }
 
@@ -143,13 +142,8 @@ func (h *history) do(f func()) {
 	case 1: // and the one after that comes back here
 		if h.cell != nil && h.state.version != 0 {
 			h.memory[h.state.version] = h.cell
-			defer func(c *cell, v int64) { h.memory[v] = c }(h.cell, h.state.version)
-			h.cell = nil
-			c, err := readCell(&h.rules, &h.state)
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			h.cell, h.drawn = c, false
+			defer func(c *held, v int64) { h.memory[v] = c }(h.cell, h.state.version)
+			h.cell = h.read()
 			h.bundle++
 			h.fire() // without a word to the first
 			h.cell = nil
@@ -240,7 +234,7 @@ func TestCellLaws(t *testing.T) {
 			t:      t,
 			rules:  rules{traits: tr, iv: [2]interval.Interval{iv, iv.Swap()}, latenessMs: rapid.Int64Range(0, 15).Draw(t, "lateness")},
 			state:  runnerState{timers: map[timerID]int64{}},
-			memory: map[int64]*cell{},
+			memory: map[int64]*held{},
 			wm:     -1000,
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"tidemark/internal/flow"
+	"tidemark/internal/remember"
 	"tidemark/internal/routing"
 	"tidemark/internal/tally"
 	"tidemark/joins/interval"
@@ -104,7 +105,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 	}
 	f.out.flushOver(shard, over)
 	f.count(ctx, h)
-	return f.store.save(sp, h)
+	return h.save(inState{f, sp}, remember.NewVersion)
 }
 
 // OnTimer lets go of the rows that are done at the time that its tag says.
@@ -122,13 +123,7 @@ func (f *joinFn) OnTimer(ctx context.Context, _ beam.EventTime, sp state.Provide
 		return err
 	}
 	f.count(ctx, h)
-	return f.store.save(sp, h)
-}
-
-// counters are what is counted of a side.
-var counters = [2]struct{ joined, unmatched, overLimit tally.Kind }{
-	left:  {tally.LeftJoined, tally.LeftUnmatched, tally.LeftOverLimit},
-	right: {tally.RightJoined, tally.RightUnmatched, tally.RightOverLimit},
+	return h.save(inState{f, sp}, remember.NewVersion)
 }
 
 // count tells what a cell has counted.
@@ -136,9 +131,10 @@ func (f *joinFn) count(ctx context.Context, h *held) {
 	for s, n := range h.counts {
 		f.tally.Inc(ctx, tally.Added, n.taken)
 		f.tally.Inc(ctx, tally.OverLimit, n.overLimit)
-		f.tally.Inc(ctx, counters[s].joined, n.joined)
-		f.tally.Inc(ctx, counters[s].unmatched, n.unmatched)
-		f.tally.Inc(ctx, counters[s].overLimit, n.overLimit)
+		side := &tally.Sides[s]
+		f.tally.Inc(ctx, side.Joined, n.joined)
+		f.tally.Inc(ctx, side.Unmatched, n.unmatched)
+		f.tally.Inc(ctx, side.OverLimit, n.overLimit)
 	}
 	h.counts = [2]sideCounts{}
 }

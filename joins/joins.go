@@ -114,37 +114,39 @@ func TryInterval(s beam.Scope, cfg Config, fn any, left, right beam.PCollection)
 	return j, nil
 }
 
-// Validate checks what can be checked without inputs.
-func (cfg Config) Validate() error {
-	_, err := cfg.interval()
-	return err
+// Interval is the interval that the bounds of cfg say.
+func (cfg Config) Interval() (interval.Interval, error) {
+	return interval.Of(cfg.Lower, cfg.Upper, cfg.ExclusiveLower, cfg.ExclusiveUpper)
 }
 
-func (cfg Config) interval() (interval.Interval, error) {
-	iv, err := interval.Of(cfg.Lower, cfg.Upper, cfg.ExclusiveLower, cfg.ExclusiveUpper)
-	if err != nil {
-		return iv, err
+// Validate checks what can be checked without inputs.
+func (cfg Config) Validate() error {
+	if _, err := cfg.Interval(); err != nil {
+		return err
 	}
 	if _, err := cfg.Type.traits(); err != nil {
-		return iv, err
+		return err
 	}
 	if err := intake.CheckSpan("AllowedLateness", cfg.AllowedLateness); err != nil {
-		return iv, err
+		return err
 	}
 	if err := intake.CheckSpan("Retention", cfg.Retention); err != nil {
-		return iv, err
+		return err
 	}
 	if cfg.MaxRowsPerKey < 0 {
-		return iv, fmt.Errorf("MaxRowsPerKey = %d, want at least 1, or 0 for no limit", cfg.MaxRowsPerKey)
+		return fmt.Errorf("MaxRowsPerKey = %d, want at least 1, or 0 for no limit", cfg.MaxRowsPerKey)
 	}
 	if cfg.MarksDecide && !cfg.Watermarked {
-		return iv, errors.New("MarksDecide without Watermarked, want both: it is about marks")
+		return intake.ErrNoMarks
 	}
-	return iv, intake.CheckShards(cfg.Shards)
+	return intake.CheckShards(cfg.Shards)
 }
 
 func build(s beam.Scope, cfg Config, fn any, l, r beam.PCollection) (Joined, error) {
-	iv, err := cfg.interval()
+	if err := cfg.Validate(); err != nil {
+		return Joined{}, err
+	}
+	iv, err := cfg.Interval()
 	if err != nil {
 		return Joined{}, err
 	}

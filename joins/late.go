@@ -81,8 +81,9 @@ func (f *recordsFn) ProcessElement(ctx context.Context, _ int64, packed []byte, 
 	})
 	if f.Late {
 		f.tally.Inc(ctx, tally.Late, n[left]+n[right])
-		f.tally.Inc(ctx, tally.LeftLate, n[left])
-		f.tally.Inc(ctx, tally.RightLate, n[right])
+		for s := range n {
+			f.tally.Inc(ctx, tally.Sides[s].Late, n[s])
+		}
 	}
 	return err
 }

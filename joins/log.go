@@ -51,19 +51,14 @@ type slot struct {
 	rewrite bool     // it is to be replaced
 }
 
-// place is where the rows of a message begin.
-type place struct {
-	slot uint8
-	pos  int32
-}
-
-// appendMessage logs a message with so many rows.
-func (l *log) appendMessage(msg []byte, rows int) place {
+// appendMessage logs a message with so many rows, and returns the slot and what is
+// the number of the first one there.
+func (l *log) appendMessage(msg []byte, rows int) (in uint8, first int32) {
 	s := &l.slots[l.current]
-	at := place{l.current, s.rows}
+	first = s.rows
 	s.rows += int32(rows)
 	s.append(msg)
-	return at
+	return l.current, first
 }
 
 func (s *slot) append(record []byte) {

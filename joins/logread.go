@@ -28,9 +28,7 @@ func readCell(ru *rules, from bags) (*cell, error) {
 				continue
 			}
 			r.slot, r.pos = uint8(i), int32(n)
-			c.key(r.key()).shelves[r.side].add(r.row)
-			c.agenda.add(r.row, r.timer, c.unmatched[r.side] && !r.joined)
-			c.hold(r.row)
+			c.keep(r.row, c.key(r.key()), r.timer)
 		}
 		if s.bytes > c.slots[c.current].bytes {
 			c.current = uint8(i)

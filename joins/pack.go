@@ -15,7 +15,6 @@ import (
 	"tidemark/internal/routing"
 	"tidemark/internal/tally"
 	"tidemark/joins/interval"
-	"tidemark/windowfns"
 )
 
 type emitKeyed = func(beam.EventTime, beam.X, beam.Y)
@@ -44,8 +43,7 @@ type packFn struct {
 	raw        bytes.Buffer
 	entry      []byte
 	out        messages
-	gated      routing.Packer // marked elements
-	bulk       routing.Bulk   // others
+	gated      routing.Bulk
 	assigned   int64
 	late       int64
 	tally      *tally.Tally
@@ -59,7 +57,7 @@ func (f *packFn) Setup() {
 
 func (f *packFn) StartBundle(routing.Emit, routing.Emit, emitKeyed) {
 	f.out.reset()
-	f.gated, f.bulk = routing.Packer{}, routing.Bulk{}
+	f.gated = routing.Bulk{}
 	f.assigned, f.late = 0, 0
 }
 
@@ -67,18 +65,14 @@ func (f *packFn) FinishBundle(ctx context.Context, to, suspects routing.Emit, _ 
 	f.flush(to, suspects)
 	f.tally.Inc(ctx, tally.Assigned, f.assigned)
 	f.tally.Inc(ctx, tally.Late, f.late)
-	assigned, late := tally.LeftAssigned, tally.LeftLate
-	if side(f.Side) == right {
-		assigned, late = tally.RightAssigned, tally.RightLate
-	}
-	f.tally.Inc(ctx, assigned, f.assigned)
-	f.tally.Inc(ctx, late, f.late)
+	side := &tally.Sides[f.Side]
+	f.tally.Inc(ctx, side.Assigned, f.assigned)
+	f.tally.Inc(ctx, side.Late, f.late)
 }
 
 func (f *packFn) flush(to, suspects routing.Emit) {
 	f.out.emitMarked(to)
-	f.gated.FlushSuspects(f.Routing, suspects)
-	f.bulk.Flush(suspects)
+	f.gated.Flush(f.Routing, suspects)
 }
 
 func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, v beam.Y, to, suspects routing.Emit, late emitKeyed) error {
@@ -113,13 +107,8 @@ func (f *packFn) ProcessElement(_ context.Context, et beam.EventTime, k beam.X, 
 	shard := int64(xxhash.Sum64(key) % uint64(f.Shards))
 	full := false
 	if isLate {
-		entry := appendEntry([]byte{f.Side}, key, value)
-		if f.Marked {
-			full = f.gated.Add(shard, windowfns.Window{StartMs: tMs, EndMs: tMs + 1},
-				&routing.Item{TimeMs: tMs, Probes: 1, Windows: 1, Body: entry, Raw: entry})
-		} else {
-			full = f.bulk.Add(f.Routing, shard, tMs, entry)
-		}
+		f.entry = appendEntry(append(f.entry[:0], f.Side), key, value)
+		full = f.gated.Add(f.Routing, shard, tMs, f.entry)
 	} else {
 		f.entry = appendEntry(f.entry[:0], key, value)
 		full = f.out.add(side(f.Side), shard, tMs, max(mark, lowMs), f.entry)

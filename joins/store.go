@@ -77,13 +77,13 @@ func (s *store) load(sp state.Provider) (*held, error) {
 	if h, ok := memory.Take(version); ok {
 		return h, nil
 	}
-	c, err := readCell(&s.f.rules, logBags{s.f, sp})
+	c, err := readCell(&s.f.rules, inState{s.f, sp})
 	return &held{cell: c, version: version}, err
 }
 
 // save writes what is new about a cell. There is no state of one that is empty.
-func (s *store) save(sp state.Provider, h *held) error {
-	changed, err := h.write(logBags{s.f, sp})
+func (h *held) save(to home, newVersion func() int64) error {
+	changed, err := h.write(to)
 	switch {
 	case err != nil:
 		return err
@@ -92,31 +92,41 @@ func (s *store) save(sp state.Provider, h *held) error {
 			return nil
 		}
 		h.version, h.drawn = 0, false
-		return s.f.Version.Clear(sp)
+		return to.ClearVersion()
 	case !changed && !h.touched || h.drawn:
 		return nil
 	}
 	// Also where the log says all there is to say: if this bundle fails, the cell must
 	// not be taken for what it was before.
 	h.touched = false
-	h.version, h.drawn = remember.NewVersion(), true
-	return s.f.Version.Write(sp, h.version)
+	h.version, h.drawn = newVersion(), true
+	return to.WriteVersion(h.version)
 }
 
-// logBags are the bags of the state.
-type logBags struct {
+// home is the state that a cell has.
+type home interface {
+	bags
+	WriteVersion(int64) error
+	ClearVersion() error
+}
+
+// inState is the home of a cell in the runner's hands.
+type inState struct {
 	f  *joinFn
 	sp state.Provider
 }
 
-func (b logBags) slot(i int) *state.Bag[[]byte] {
-	return [slots]*state.Bag[[]byte]{&b.f.Log0, &b.f.Log1, &b.f.Log2, &b.f.Log3}[i]
+func (s inState) slot(i int) *state.Bag[[]byte] {
+	return [slots]*state.Bag[[]byte]{&s.f.Log0, &s.f.Log1, &s.f.Log2, &s.f.Log3}[i]
 }
 
-func (b logBags) Clear(i int) error              { return b.slot(i).Clear(b.sp) }
-func (b logBags) Add(i int, record []byte) error { return b.slot(i).Add(b.sp, record) }
+func (s inState) Clear(i int) error              { return s.slot(i).Clear(s.sp) }
+func (s inState) Add(i int, record []byte) error { return s.slot(i).Add(s.sp, record) }
 
-func (b logBags) Read(i int) ([][]byte, error) {
-	parts, _, err := b.slot(i).Read(b.sp)
+func (s inState) Read(i int) ([][]byte, error) {
+	parts, _, err := s.slot(i).Read(s.sp)
 	return parts, err
 }
+
+func (s inState) WriteVersion(v int64) error { return s.f.Version.Write(s.sp, v) }
+func (s inState) ClearVersion() error        { return s.f.Version.Clear(s.sp) }

@@ -6,7 +6,6 @@ import (
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
 	"tidemark/joins"
-	"tidemark/joins/interval"
 )
 
 // Join says what an interval join reads, computes and writes. It has no counts by
@@ -23,7 +22,7 @@ type Join struct {
 // Build adds the pipeline to s.
 func (j Join) Build(s beam.Scope) error {
 	cfg := j.Config
-	iv, err := interval.Of(cfg.Lower, cfg.Upper, cfg.ExclusiveLower, cfg.ExclusiveUpper)
+	iv, err := cfg.Interval()
 	if err != nil {
 		return err
 	}

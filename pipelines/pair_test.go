@@ -120,9 +120,9 @@ func TestPairTimeline(t *testing.T) {
 		t.Error(diff)
 	}
 	wantBad := []files.Bad{
-		{Source: "the script", Position: 4, Raw: []byte(`{"id": 7, "at": 5}`), Reason: `field "key": missing, want a string or a number`},
-		{Source: "the script", Position: 5, Raw: []byte(`[1]`), Reason: "an array, want a JSON object"},
-		{Source: "the script", Position: 7, Raw: []byte(long), Reason: files.TooLong(100)},
+		{Source: "the script", Position: 4, Raw: []byte(`{"id": 7, "at": 5}`), Reason: `field "key": missing, want a string or a number`, Side: "left"},
+		{Source: "the script", Position: 5, Raw: []byte(`[1]`), Reason: "an array, want a JSON object", Side: "right"},
+		{Source: "the script", Position: 7, Raw: []byte(long), Reason: files.TooLong(100), Side: "left"},
 	}
 	if diff := streamtest.Diff(wantBad, bad); diff != "" {
 		t.Error(diff)

@@ -178,12 +178,29 @@ func TestConservationLaw(t *testing.T) {
 	counts.Inc(t.Context(), tally.Added, 1)
 	counts.Inc(t.Context(), tally.Late, 1)
 	err := conserved(counts)
-	if want := "the conservation law does not hold: assigned=3 is not added=1 + late=1"; err == nil || err.Error() != want {
+	if want := "the conservation law does not hold: assigned=3 is not added=1 + late=1 + over_limit=0"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	counts.Inc(t.Context(), tally.Late, 1)
 	if err := conserved(counts); err != nil {
 		t.Error(err)
+	}
+	for _, side := range tally.Sides {
+		counts := tally.Start()
+		counts.Inc(t.Context(), side.Assigned, 5)
+		counts.Inc(t.Context(), side.Joined, 1)
+		counts.Inc(t.Context(), side.Unmatched, 1)
+		counts.Inc(t.Context(), side.Late, 1)
+		counts.Inc(t.Context(), side.OverLimit, 1)
+		err := conserved(counts)
+		want := strings.ReplaceAll("the conservation law does not hold: S_assigned=5 is not S_joined=1 + S_unmatched=1 + S_late=1 + S_over_limit=1", "S_", side.Name+"_")
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		counts.Inc(t.Context(), side.Unmatched, 1)
+		if err := conserved(counts); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -244,7 +244,7 @@ func runJoin(ctx context.Context, args []string) error {
 // aheadLimit is how far a file is read ahead of a pipe that has nothing to say: as
 // far as what has come from the pipe can have partners, and a little more.
 func (j *joinFlags) aheadLimit() time.Duration {
-	iv, err := interval.Of(j.cfg.Lower, j.cfg.Upper, j.cfg.ExclusiveLower, j.cfg.ExclusiveUpper)
+	iv, err := j.cfg.Interval()
 	if err != nil {
 		return 0 // and refused before
 	}

@@ -128,11 +128,11 @@ func (f *playedJoinFn) ProcessElement(ctx context.Context, _ beam.EventTime, _ [
 	of(tally.Assigned, 2*sideCount)
 	of(tally.Added, 6)
 	of(tally.Late, 2)
-	for _, s := range sides {
-		of(s.assigned, sideCount)
-		of(s.joined, 2)
-		of(s.unmatched, 1)
-		of(s.late, 1)
+	for _, s := range tally.Sides {
+		of(s.Assigned, sideCount)
+		of(s.Joined, 2)
+		of(s.Unmatched, 1)
+		of(s.Late, 1)
 	}
 }
 

@@ -115,15 +115,15 @@ func (m *martSink) begin() (err error) {
 // summaryOf is the account of a run for the mart.
 func summaryOf(counts *tally.Tally) mart.Summary {
 	get := counts.Get
-	side := func(s bySide) mart.SideCounts {
+	side := func(s tally.Side) mart.SideCounts {
 		return mart.SideCounts{
-			Assigned: get(s.assigned), Joined: get(s.joined), Unmatched: get(s.unmatched), Late: get(s.late), OverLimit: get(s.overLimit), Open: get(s.open),
+			Assigned: get(s.Assigned), Joined: get(s.Joined), Unmatched: get(s.Unmatched), Late: get(s.Late), OverLimit: get(s.OverLimit), Open: get(s.Open),
 		}
 	}
 	return mart.Summary{
 		Read: get(tally.Read), Bad: get(tally.Bad), Assigned: get(tally.Assigned), Added: get(tally.Added),
 		Corrected: get(tally.Corrected), Late: get(tally.Late), Overflowed: get(tally.Overflowed),
-		OverLimit: get(tally.OverLimit), Left: side(sides[0]), Right: side(sides[1]),
+		OverLimit: get(tally.OverLimit), Left: side(tally.Sides[0]), Right: side(tally.Sides[1]),
 	}
 }
 

@@ -6,17 +6,6 @@ import (
 	"tidemark/internal/tally"
 )
 
-// bySide are the counts of a side of a join, in the order of the summary.
-type bySide struct {
-	name                                               string
-	assigned, joined, unmatched, late, overLimit, open tally.Kind
-}
-
-var sides = [2]bySide{
-	{"left", tally.LeftAssigned, tally.LeftJoined, tally.LeftUnmatched, tally.LeftLate, tally.LeftOverLimit, tally.LeftOpen},
-	{"right", tally.RightAssigned, tally.RightJoined, tally.RightUnmatched, tally.RightLate, tally.RightOverLimit, tally.RightOpen},
-}
-
 // conserved checks that nothing was lost. Of anything but a join the counts of the
 // sides are 0.
 func conserved(counts *tally.Tally) error {
@@ -24,11 +13,11 @@ func conserved(counts *tally.Tally) error {
 	if assigned != added+late+over {
 		return fmt.Errorf("the conservation law does not hold: assigned=%d is not added=%d + late=%d + over_limit=%d", assigned, added, late, over)
 	}
-	for _, s := range sides {
-		assigned, joined, unmatched, late, over := counts.Get(s.assigned), counts.Get(s.joined), counts.Get(s.unmatched), counts.Get(s.late), counts.Get(s.overLimit)
+	for _, s := range tally.Sides {
+		assigned, joined, unmatched, late, over := counts.Get(s.Assigned), counts.Get(s.Joined), counts.Get(s.Unmatched), counts.Get(s.Late), counts.Get(s.OverLimit)
 		if assigned != joined+unmatched+late+over {
 			return fmt.Errorf("the conservation law does not hold: %[1]s_assigned=%[2]d is not %[1]s_joined=%[3]d + %[1]s_unmatched=%[4]d + %[1]s_late=%[5]d + %[1]s_over_limit=%[6]d",
-				s.name, assigned, joined, unmatched, late, over)
+				s.Name, assigned, joined, unmatched, late, over)
 		}
 	}
 	return nil
@@ -71,11 +60,11 @@ func (j *job) summary(counts *tally.Tally) string {
 	if !j.sides {
 		return line
 	}
-	for _, s := range sides {
+	for _, s := range tally.Sides {
 		line += fmt.Sprintf(" %[1]s_assigned=%[2]d %[1]s_joined=%[3]d %[1]s_unmatched=%[4]d %[1]s_late=%[5]d",
-			s.name, counts.Get(s.assigned), counts.Get(s.joined), counts.Get(s.unmatched), counts.Get(s.late))
-		rare(s.name+"_over_limit", s.overLimit)
-		rare(s.name+"_open", s.open)
+			s.Name, counts.Get(s.Assigned), counts.Get(s.Joined), counts.Get(s.Unmatched), counts.Get(s.Late))
+		rare(s.Name+"_over_limit", s.OverLimit)
+		rare(s.Name+"_open", s.Open)
 	}
 	return line
 }

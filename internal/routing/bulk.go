@@ -34,6 +34,7 @@ func instant(tMs int64) windowfns.Window { return windowfns.Window{StartMs: tMs,
 type Bulk struct {
 	batches map[bulkKey]*bulkBatch
 	size    int
+	late    Packer // instead, where cfg.Layered is set: these are late already, and not in bulk
 }
 
 type bulkKey struct{ shard, deadlineMs int64 }
@@ -46,6 +47,10 @@ type bulkBatch struct {
 // Add adds an element, and reports whether it is time to [Bulk.Flush]. The element is
 // both body and raw.
 func (p *Bulk) Add(cfg Config, shard, tMs int64, element []byte) (full bool) {
+	it := Item{TimeMs: tMs, Probes: 1, Windows: 1, Body: element, Raw: element}
+	if cfg.Layered {
+		return p.late.Add(shard, instant(tMs), &it)
+	}
 	k := bulkKey{shard: shard}
 	if cfg.RetentionMs > 0 {
 		// The gate that lets the others forget judges a batch as a whole.
@@ -61,13 +66,14 @@ func (p *Bulk) Add(cfg Config, shard, tMs int64, element []byte) (full bool) {
 	}
 	b.firstMs = min(b.firstMs, tMs)
 	was := len(b.items)
-	b.items = appendItem(b.items, &Item{TimeMs: tMs, Probes: 1, Windows: 1, Body: element, Raw: element})
+	b.items = appendItem(b.items, &it)
 	p.size += len(b.items) - was
 	return p.size >= flushBytes
 }
 
-// Flush sends the batches to [Route].
-func (p *Bulk) Flush(emit Emit) {
+// Flush sends what there is to [Route].
+func (p *Bulk) Flush(cfg Config, emit Emit) {
+	p.late.FlushSuspects(cfg, emit)
 	for k, b := range p.batches {
 		w := instant(b.firstMs)
 		packed := appendHeader(make([]byte, 0, len(b.items)+32), w, 0)

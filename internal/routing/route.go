@@ -47,8 +47,8 @@ type Config struct {
 	Layered bool
 
 	// Bulk says that elements have no windows but their own timestamps: t is in time
-	// while the watermark is not above it, and late when it is above t + L. Those that
-	// are not Layered come from a [Bulk].
+	// while the watermark is not above it, and late when it is above t + L. They come
+	// from a [Bulk].
 	Bulk bool
 
 	// Many says that an element can have more than one window.

@@ -47,6 +47,18 @@ const (
 	kinds
 )
 
+// Side is the counts of a side of a join.
+type Side struct {
+	Name                                               string
+	Assigned, Joined, Unmatched, Late, OverLimit, Open Kind
+}
+
+// Sides are those of the left side and of the right one.
+var Sides = [2]Side{
+	{"left", LeftAssigned, LeftJoined, LeftUnmatched, LeftLate, LeftOverLimit, LeftOpen},
+	{"right", RightAssigned, RightJoined, RightUnmatched, RightLate, RightOverLimit, RightOpen},
+}
+
 // Namespace is that of the Beam counters.
 const Namespace = "tidemark"
 
