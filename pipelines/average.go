@@ -20,7 +20,8 @@ type Average struct {
 	Source
 	Outputs
 
-	// Config sets the windows. Watermarked is set as the source needs it.
+	// Config sets the windows. Watermarked and MarksDecide are set as the source
+	// needs them.
 	Config average.Config
 }
 
@@ -31,7 +32,7 @@ func (a Average) Build(s beam.Scope) error {
 		return err
 	}
 	cfg := a.Config
-	cfg.Watermarked = a.marked()
+	cfg.Watermarked, cfg.MarksDecide = a.marked(), a.marked()
 	var averages, late beam.PCollection
 	if o := a.Counts; o.ID == "" {
 		averages, late, err = average.TryPerKey(s, cfg, valueOf, in)

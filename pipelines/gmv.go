@@ -20,7 +20,8 @@ type GMV struct {
 	Source
 	Outputs
 
-	// Config sets the windows. Watermarked is set as the source needs it.
+	// Config sets the windows. Watermarked and MarksDecide are set as the source
+	// needs them.
 	Config gmv.Config
 }
 
@@ -31,7 +32,7 @@ func (g GMV) Build(s beam.Scope) error {
 	if err != nil {
 		return err
 	}
-	cfg.Watermarked = g.marked()
+	cfg.Watermarked, cfg.MarksDecide = g.marked(), g.marked()
 	var totals, overflows, late beam.PCollection
 	if o := g.Counts; o.ID == "" {
 		totals, overflows, late, err = gmv.TryPerKey(s, cfg, entryOf, in)

@@ -50,6 +50,7 @@ type Config struct {
 	Windows         windowfns.Fn
 	AllowedLateness time.Duration
 	Watermarked     bool
+	MarksDecide     bool
 	Shards          int
 	Retention       time.Duration
 }
@@ -62,13 +63,16 @@ type Plan struct {
 	Shards  int
 	Routing routing.Config
 
+	// MarksDecide says that what is late by its mark is late: there is no gate.
+	MarksDecide bool
+
 	// Col is the input in the global window, in the shape that Form says.
 	Col beam.PCollection
 }
 
 // Prepare checks cfg against col before it touches the graph.
 func Prepare(s beam.Scope, cfg Config, col beam.PCollection) (Plan, error) {
-	p := Plan{Shards: cfg.Shards}
+	p := Plan{Shards: cfg.Shards, MarksDecide: cfg.MarksDecide}
 	if err := cfg.Validate(); err != nil {
 		return Plan{}, err
 	}
@@ -166,8 +170,14 @@ func (cfg Config) Validate() error {
 	if err := CheckSpan("Retention", cfg.Retention); err != nil {
 		return err
 	}
+	if cfg.MarksDecide && !cfg.Watermarked {
+		return ErrNoMarks
+	}
 	return CheckShards(cfg.Shards)
 }
+
+// ErrNoMarks refuses to let marks decide where there are none.
+var ErrNoMarks = errors.New("MarksDecide without Watermarked, want both: it is about marks")
 
 // CheckShards refuses a number of shards that is not accepted.
 func CheckShards(n int) error {

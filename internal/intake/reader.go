@@ -20,6 +20,8 @@ type Reader struct {
 	Shards  int
 	Routing routing.Config
 
+	MarksDecide bool
+
 	// Tally is for the DoFn's counts.
 	Tally *tally.Tally `json:"-"`
 
@@ -35,6 +37,8 @@ func NewReader(p Plan) Reader {
 		Fn:      p.Windows,
 		Shards:  p.Shards,
 		Routing: p.Routing,
+
+		MarksDecide: p.MarksDecide,
 	}
 }
 

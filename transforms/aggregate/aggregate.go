@@ -42,6 +42,15 @@ type Config struct {
 	// sends T.
 	Watermarked bool
 
+	// MarksDecide says that an element is late for a window where its mark is at
+	// end + L or above, and that no one else is asked: there is no gate, and what
+	// comes out depends on elements and marks alone, whatever the pace of the
+	// runner, and also when it goes back to a checkpoint. It is for input of one
+	// source with one watermark, the mark. With several, an element can be late by
+	// its own mark while the runner's watermark, the lowest of all, is not there
+	// yet: the runner is kinder. Watermarked must be set.
+	MarksDecide bool
+
 	// EarlyCount N asks for EARLY rows: a key and window has one whenever N of
 	// its elements are not shown yet. Elements that come in one bundle can share
 	// it. 0 is off.
@@ -196,14 +205,21 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 	direct, suspects, assigned := pack(s.Scope("pack"), plan, shipped, counted, cfg.EarlyDelay > 0)
 
 	// Second, the gate sorts the suspects.
-	routed := routing.Route(s.Scope("gate"), plan.Routing, suspects)
+	// Where marks decide, they are late records already.
+	routed := routing.Routed{Late: suspects}
+	if !plan.MarksDecide {
+		routed = routing.Route(s.Scope("gate"), plan.Routing, suspects)
+	}
 
 	// Third, all that is in time is folded into one cell a shard and window.
 	sc := s.Scope("fold")
 	delayed := cfg.EarlyDelay > 0
-	blocks := []beam.PCollection{direct, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: delayed}, routed.OnTime)}
+	blocks := []beam.PCollection{direct}
+	if routed.OnTime.IsValid() {
+		blocks = append(blocks, beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockOnTime, Delayed: delayed}, routed.OnTime))
+	}
 	noticed := blocks
-	if delay := plan.Routing.LatenessMs; delay > 0 {
+	if delay := plan.Routing.LatenessMs; delay > 0 && routed.Corrections.IsValid() {
 		corrections := beam.ParDo(sc, &foldInFn{Agg: shipped, Windows: plan.Windows, Kind: blockCorrection, Delayed: delayed && merging, DelayMs: delay}, routed.Corrections)
 		blocks = append(blocks, corrections)
 		if merging {
@@ -255,6 +271,6 @@ func (cfg Config) Validate() error {
 func (cfg Config) intake() intake.Config {
 	return intake.Config{
 		Windows: cfg.Windows, AllowedLateness: cfg.AllowedLateness,
-		Watermarked: cfg.Watermarked, Shards: cfg.Shards, Retention: cfg.Retention,
+		Watermarked: cfg.Watermarked, MarksDecide: cfg.MarksDecide, Shards: cfg.Shards, Retention: cfg.Retention,
 	}
 }

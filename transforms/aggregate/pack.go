@@ -26,8 +26,9 @@ func init() {
 	register.Emitter3[beam.EventTime, string, []byte]()
 }
 
-// pack returns blocks of what is surely in time, KV<string cell, []byte>,
-// batches for the gate, and, where counted is set, counts of what was assigned.
+// pack returns blocks of what is surely in time, KV<string cell, []byte>, batches
+// for the gate or, where marks decide, late records, and, where counted is set,
+// counts of what was assigned.
 func pack(s beam.Scope, plan intake.Plan, agg portable.Value, counted, delayed bool) (direct, suspects, assigned beam.PCollection) {
 	p := packer{Intake: intake.NewReader(plan), Agg: agg, Counted: counted, Delayed: delayed}
 	switch plan.Form {
@@ -108,6 +109,7 @@ type packer struct {
 	doubtful []run
 	windows  []windowfns.Window
 	gated    routing.Packer
+	late     intake.LateRecords // instead, where marks decide
 	messages messages
 	mark     int64 // the lowest in the bundle
 	assigned int64
@@ -131,7 +133,7 @@ func (p *packer) Setup() (err error) {
 
 func (p *packer) StartBundle(emitBlock, routing.Emit, emitCount) {
 	p.messages.reset()
-	p.gated = routing.Packer{}
+	p.gated, p.late = routing.Packer{}, intake.LateRecords{}
 	p.assigned, p.mark = 0, math.MaxInt64
 	if p.Counted {
 		p.counts = newCounter(p.agg, p.layout)
@@ -141,6 +143,7 @@ func (p *packer) StartBundle(emitBlock, routing.Emit, emitCount) {
 func (p *packer) FinishBundle(ctx context.Context, direct emitBlock, suspects routing.Emit, count emitCount) error {
 	p.flush(direct)
 	p.Intake.FlushSuspects(&p.gated, suspects)
+	p.late.Flush(suspects)
 	p.Intake.Tally.Inc(ctx, tally.Assigned, p.assigned)
 	return p.counts.flush(count)
 }
@@ -245,11 +248,18 @@ func (p *packer) add(tMs int64, v any, mark int64, runs []run, direct emitBlock,
 		return nil
 	}
 
-	p.body = append(routing.AppendPrefixed(p.body[:0], p.key), p.acc...)
 	p.raw.Reset()
 	if err := p.Intake.Encode(v, &p.raw); err != nil {
 		return err
 	}
+	if p.Intake.MarksDecide {
+		missed := p.missed()
+		if p.late.Add(&routing.LateRecord{TimeMs: tMs, Missed: missed, All: int64(len(missed)) == windows, Raw: p.raw.Bytes()}) {
+			p.late.Flush(suspects)
+		}
+		return nil
+	}
+	p.body = append(routing.AppendPrefixed(p.body[:0], p.key), p.acc...)
 	if p.gate(shard, routing.Item{TimeMs: tMs, Windows: int(windows), Body: p.body, Raw: p.raw.Bytes()}) {
 		p.Intake.FlushSuspects(&p.gated, suspects)
 	}
@@ -265,13 +275,19 @@ func (p *packer) gate(shard int64, it routing.Item) (full bool) {
 		}
 		return full
 	}
+	return p.Intake.Gate(&p.gated, shard, p.missed(), it)
+}
+
+// missed are the doubtful windows, by ascending end. They are valid until the next
+// call.
+func (p *packer) missed() []windowfns.Window {
 	p.windows = p.windows[:0]
 	for _, r := range p.doubtful {
 		for end := r.firstMs; end <= r.lastMs; end += p.layout.stepMs {
 			p.windows = append(p.windows, p.layout.window(r, end))
 		}
 	}
-	return p.Intake.Gate(&p.gated, shard, p.windows, it)
+	return p.windows
 }
 
 func (p *packer) flush(direct emitBlock) {

@@ -37,6 +37,12 @@ type Config struct {
 	// the job. A source that does not know its watermark sends T.
 	Watermarked bool
 
+	// MarksDecide says that an element is late for a window where its mark is at
+	// end + L or above, and that no one else is asked. It is for input of one
+	// source with one watermark, the mark; with several, the runner is kinder.
+	// Watermarked must be set.
+	MarksDecide bool
+
 	// Shards is how many groups elements are dealt into, 1 to 65536; 0 means 4.
 	// It bounds the parallelism and never changes results. The gate keeps a
 	// cell for each (shard, window).
@@ -94,18 +100,23 @@ func TrySplit(s beam.Scope, cfg Config, col beam.PCollection) (inTime, late beam
 		return beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gate.Split: %w", err)
 	}
 	onTime, corrections, suspects := pack(s.Scope("pack"), plan)
-	routed := routing.Route(s.Scope("gate"), plan.Routing, suspects)
-
-	passed := []beam.PCollection{
-		unpack(s.Scope("on_time"), plan, false, beam.Flatten(s.Scope("on_time"), onTime, routed.OnTime)),
+	late = suspects // that is what they are where marks decide
+	if !plan.MarksDecide {
+		routed := routing.Route(s.Scope("gate"), plan.Routing, suspects)
+		onTime = beam.Flatten(s.Scope("on_time"), onTime, routed.OnTime)
+		if plan.Routing.LatenessMs > 0 {
+			corrections = beam.Flatten(s.Scope("corrections"), corrections, routed.Corrections)
+		}
+		late = routed.Late
 	}
+
+	passed := []beam.PCollection{unpack(s.Scope("on_time"), plan, false, onTime)}
 	if plan.Routing.LatenessMs > 0 {
-		sc := s.Scope("corrections")
-		passed = append(passed, unpack(sc, plan, true, beam.Flatten(sc, corrections, routed.Corrections)))
+		passed = append(passed, unpack(s.Scope("corrections"), plan, true, corrections))
 	}
 	inTime = passed[0]
 	if len(passed) > 1 {
 		inTime = beam.Flatten(s.Scope("in_time"), passed...)
 	}
-	return inTime, intake.Late(s.Scope("late"), plan.Type, routed.Late), nil
+	return inTime, intake.Late(s.Scope("late"), plan.Type, late), nil
 }

@@ -21,7 +21,8 @@ func init() {
 }
 
 // pack returns batches of what is surely on time, surely within the allowed
-// lateness, and to be decided by the gate.
+// lateness, and to be decided by the gate; where marks decide, the last are late
+// records.
 func pack(s beam.Scope, plan intake.Plan) (onTime, corrections, suspects beam.PCollection) {
 	p := packer{Intake: intake.NewReader(plan)}
 	switch plan.Form {
@@ -93,6 +94,7 @@ type packer struct {
 
 	raw                      bytes.Buffer
 	passed, corrected, gated routing.Packer
+	late                     intake.LateRecords // instead of gated, where marks decide
 	assigned                 int64
 }
 
@@ -100,7 +102,7 @@ func (p *packer) Setup() error { return p.Intake.Setup() }
 
 func (p *packer) StartBundle(routing.Emit, routing.Emit, routing.Emit) {
 	p.passed, p.corrected, p.gated = routing.Packer{}, routing.Packer{}, routing.Packer{}
-	p.assigned = 0
+	p.late, p.assigned = intake.LateRecords{}, 0
 }
 
 func (p *packer) FinishBundle(ctx context.Context, onTime, corrections, suspects routing.Emit) {
@@ -112,6 +114,7 @@ func (p *packer) flush(onTime, corrections, suspects routing.Emit) {
 	p.passed.Flush(0, onTime)
 	p.corrected.Flush(p.Intake.Routing.LatenessMs, corrections)
 	p.Intake.FlushSuspects(&p.gated, suspects)
+	p.late.Flush(suspects)
 }
 
 func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, onTime, corrections, suspects routing.Emit) error {
@@ -139,8 +142,12 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, o
 	if doubtful == 0 && !full {
 		return nil
 	}
-	it.Windows, it.Raw = len(windows), body
-	full = p.Intake.Gate(&p.gated, shard, windows[:doubtful], it) || full
+	if doubtful > 0 && p.Intake.MarksDecide {
+		full = p.late.Add(&routing.LateRecord{TimeMs: tMs, Missed: windows[:doubtful], All: doubtful == len(windows), Raw: body}) || full
+	} else {
+		it.Windows, it.Raw = len(windows), body
+		full = p.Intake.Gate(&p.gated, shard, windows[:doubtful], it) || full
+	}
 	if full {
 		p.flush(onTime, corrections, suspects)
 	}
