@@ -6,7 +6,6 @@ import (
 
 	"tidemark/connectors/files"
 	"tidemark/connectors/rows"
-	"tidemark/connectors/sink"
 	"tidemark/transforms/average"
 )
 
@@ -27,6 +26,7 @@ type Average struct {
 
 // Build adds the pipeline to s.
 func (a Average) Build(s beam.Scope) error {
+	to := writer{Outputs: a.Outputs}
 	in, bad, err := a.read(s)
 	if err != nil {
 		return err
@@ -34,27 +34,28 @@ func (a Average) Build(s beam.Scope) error {
 	cfg := a.Config
 	cfg.Watermarked, cfg.MarksDecide = a.marked(), a.marked()
 	var averages, late beam.PCollection
-	if o := a.Counts; o.ID == "" {
+	if o := a.Counts; !o.Wanted() {
 		averages, late, err = average.TryPerKey(s, cfg, valueOf, in)
 	} else {
 		var counts beam.PCollection
 		if averages, counts, late, err = average.TryPerKeyWithCounts(s, cfg, valueOf, in); err == nil {
 			s := s.Scope("counts")
-			sink.Write(s, o.ID, rows.AverageCountLines(s, counts))
+			to.write(s, o, rows.AverageCountLines(s, counts))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if o := a.Rows; o.ID != "" {
+	if o := a.Rows; o.Wanted() {
 		s := s.Scope("rows")
-		sink.Write(s, o.ID, rows.AverageLines(s, o.Format, a.Config.AllowedLateness, averages))
+		to.write(s, o, rows.AverageLines(s, o.Format, a.Config.AllowedLateness, averages))
 	}
-	a.writeLate(s, late)
-	if o := a.Bad; o.ID != "" {
+	to.writeLate(s, late)
+	if o := a.Bad; o.Wanted() {
 		s := s.Scope("bad")
-		sink.Write(s, o.ID, rows.BadLines(s, o.Format, bad))
+		to.write(s, o, rows.BadLines(s, o.Format, bad))
 	}
+	to.finish(s)
 	return nil
 }
 

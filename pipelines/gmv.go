@@ -6,7 +6,6 @@ import (
 
 	"tidemark/connectors/files"
 	"tidemark/connectors/rows"
-	"tidemark/connectors/sink"
 	"tidemark/transforms/gmv"
 )
 
@@ -27,6 +26,7 @@ type GMV struct {
 
 // Build adds the pipeline to s.
 func (g GMV) Build(s beam.Scope) error {
+	to := writer{Outputs: g.Outputs}
 	cfg := g.Config
 	in, bad, err := g.read(s)
 	if err != nil {
@@ -34,29 +34,30 @@ func (g GMV) Build(s beam.Scope) error {
 	}
 	cfg.Watermarked, cfg.MarksDecide = g.marked(), g.marked()
 	var totals, overflows, late beam.PCollection
-	if o := g.Counts; o.ID == "" {
+	if o := g.Counts; !o.Wanted() {
 		totals, overflows, late, err = gmv.TryPerKey(s, cfg, entryOf, in)
 	} else {
 		var counts beam.PCollection
 		if totals, overflows, counts, late, err = gmv.TryPerKeyWithCounts(s, cfg, entryOf, in); err == nil {
 			s := s.Scope("counts")
-			sink.Write(s, o.ID, rows.GMVCountLines(s, counts))
+			to.write(s, o, rows.GMVCountLines(s, counts))
 		}
 	}
 	if err != nil {
 		return err
 	}
 	currency := g.Fields.Currency != ""
-	if o := g.Rows; o.ID != "" {
+	if o := g.Rows; o.Wanted() {
 		s := s.Scope("rows")
-		sink.Write(s, o.ID, rows.GMVLines(s, o.Format, currency, g.Config.AllowedLateness, totals))
+		to.write(s, o, rows.GMVLines(s, o.Format, currency, g.Config.AllowedLateness, totals))
 	}
-	g.writeLate(s, late)
-	if o := g.Bad; o.ID != "" {
+	to.writeLate(s, late)
+	if o := g.Bad; o.Wanted() {
 		s := s.Scope("bad")
 		refused := rows.OverflowLines(s.Scope("overflow"), o.Format, currency, overflows)
-		sink.Write(s, o.ID, beam.Flatten(s, rows.BadLines(s, o.Format, bad), refused))
+		to.write(s, o, beam.Flatten(s, rows.BadLines(s, o.Format, bad), refused))
 	}
+	to.finish(s)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"tidemark/connectors/rows"
-	"tidemark/connectors/sink"
 	"tidemark/joins"
 )
 
@@ -21,6 +20,7 @@ type Join struct {
 
 // Build adds the pipeline to s.
 func (j Join) Build(s beam.Scope) error {
+	to := writer{Outputs: j.Outputs}
 	cfg := j.Config
 	iv, err := cfg.Interval()
 	if err != nil {
@@ -36,26 +36,27 @@ func (j Join) Build(s beam.Scope) error {
 		return err
 	}
 
-	if o := j.Rows; o.ID != "" {
+	if o := j.Rows; o.Wanted() {
 		s := s.Scope("rows")
 		lateness := cfg.AllowedLateness.Milliseconds()
 		leftDue, rightDue := iv.DoneAt(0, lateness), iv.Swap().DoneAt(0, lateness)
 		if cfg.Type == joins.LeftSemi {
 			leftDue = rows.Decided
 		}
-		sink.Write(s, o.ID, rows.JoinLines(s, o.Format, leftDue, rightDue, out.Rows))
+		to.write(s, o, rows.JoinLines(s, o.Format, leftDue, rightDue, out.Rows))
 	}
-	if o := j.Late; o.ID != "" {
+	if o := j.Late; o.Wanted() {
 		s := s.Scope("late")
-		sink.Write(s, o.ID, beam.Flatten(s,
+		to.write(s, o, beam.Flatten(s,
 			rows.JoinLateLines(s, o.Format, rows.Left, out.LateLeft),
 			rows.JoinLateLines(s, o.Format, rows.Right, out.LateRight)))
 	}
-	if o := j.Bad; o.ID != "" {
+	if o := j.Bad; o.Wanted() {
 		s := s.Scope("bad")
-		sink.Write(s, o.ID, beam.Flatten(s, rows.BadLines(s, o.Format, bad),
+		to.write(s, o, beam.Flatten(s, rows.BadLines(s, o.Format, bad),
 			rows.OverLimitLines(s, o.Format, rows.Left, cfg.MaxRowsPerKey, out.OverLimitLeft),
 			rows.OverLimitLines(s, o.Format, rows.Right, cfg.MaxRowsPerKey, out.OverLimitRight)))
 	}
+	to.finish(s)
 	return nil
 }

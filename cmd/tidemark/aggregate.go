@@ -129,6 +129,9 @@ func (k *kind) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkInputs(in); err != nil {
+		return err
+	}
 	if g.report {
 		return g.reportLateness(ctx, src, cfg.Windows, in, os.Stdout, os.Stderr)
 	}
@@ -138,7 +141,7 @@ func (k *kind) run(ctx context.Context, args []string) error {
 		return err
 	}
 
-	job := job{runFlags: g.runFlags, outlets: outs, stderr: os.Stderr}
+	job := job{runFlags: g.runFlags, outlets: outs, stderr: os.Stderr, command: k.name}
 	return job.run(ctx, func(dir string) (build, error) {
 		if g.stream {
 			src.Stream = &files.StreamConfig{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
@@ -147,10 +150,7 @@ func (k *kind) run(ctx context.Context, args []string) error {
 			return nil, err // the input must be there for a second attempt
 		}
 		return func(s scope, to *outlets) error {
-			out := pipelines.Outputs{
-				Rows: to.outlet("output"), Late: to.outlet("late_output"), Bad: to.outlet("bad_output"), Counts: to.outlet(countsOutput),
-			}
-			return k.build(s, src, out, cfg)
+			return k.build(s, src, to.outputs(), cfg)
 		}, nil
 	})
 }
@@ -160,6 +160,7 @@ func (g *aggregateFlags) outputs(fs *flagSet, k *kind, windows windowfns.Fn, in 
 	_, sessions := windows.(windowfns.Session)
 	return g.outputFlags.outlets(fs, outputPlan{
 		how:     g.release(in),
+		goOn:    g.savepoint != "",
 		inputs:  append(files.Paths(in.files), in.name),
 		around:  layouts{rows: func(f rows.Format) sink.Layout { return k.layout(f, g) }, late: rows.LateLayout},
 		sources: sourcesOf(g.timeline, g.input),

@@ -121,6 +121,9 @@ func (f *inputFlags) find(name, uri string) (input, error) {
 		return input{}, usagef("--%s %s: unknown scheme %q, want a file, a pattern or -", name, uri, scheme)
 	}
 	found, err := files.Glob(uri, files.Format(f.kind))
+	if err == nil {
+		found, err = anywhere(found)
+	}
 	if err != nil {
 		return input{}, usagef("--%s %w", name, err)
 	}
@@ -136,7 +139,7 @@ func (f *inputFlags) release(ins ...input) release {
 		return whole
 	case slices.ContainsFunc(ins, func(in input) bool {
 		return slices.ContainsFunc(in.files, func(f files.File) bool { return !f.Regular() })
-	}):
+	}), onCluster():
 		return live
 	default:
 		return behind

@@ -206,9 +206,13 @@ func runJoin(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkInputs(left, right); err != nil {
+		return err
+	}
 	src.Timeline, src.Script = left.steps, left.name
 	outs, err := j.outlets(fs, outputPlan{
 		how:     j.release(left, right),
+		goOn:    j.savepoint != "",
 		inputs:  append(append(files.Paths(left.files), files.Paths(right.files)...), left.name),
 		around:  layouts{rows: rows.JoinLayout, late: rows.JoinLateLayout},
 		sources: sourcesOf(j.timeline, j.left.uri, j.right.uri),
@@ -219,7 +223,7 @@ func runJoin(ctx context.Context, args []string) error {
 		return err
 	}
 
-	job := job{runFlags: j.runFlags, outlets: outs, stderr: os.Stderr, sides: true}
+	job := job{runFlags: j.runFlags, outlets: outs, stderr: os.Stderr, command: "join", sides: true}
 	return job.run(ctx, func(dir string) (build, error) {
 		if j.stream {
 			src.Stream = &files.PairConfig{
@@ -235,8 +239,7 @@ func runJoin(ctx context.Context, args []string) error {
 			}
 		}
 		return func(s scope, to *outlets) error {
-			out := pipelines.Outputs{Rows: to.outlet("output"), Late: to.outlet("late_output"), Bad: to.outlet("bad_output")}
-			return pipelines.Join{PairSource: src, Outputs: out, Config: j.cfg}.Build(s)
+			return pipelines.Join{PairSource: src, Outputs: to.outputs(), Config: j.cfg}.Build(s)
 		}, nil
 	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,6 +25,8 @@ var martPatience = mart.Patience
 type martSink struct {
 	path string
 	info mart.RunInfo
+
+	goOn bool // with the job's newest run
 
 	mart *mart.Mart
 	run  *mart.Run
@@ -106,7 +109,11 @@ func (m *martSink) begin() (err error) {
 	if m.mart, err = mart.OpenFor(m.path, martPatience); err != nil {
 		return err
 	}
-	if m.run, err = m.mart.Begin(m.info); err != nil {
+	begin := m.mart.Begin
+	if m.goOn {
+		begin = m.mart.Continue
+	}
+	if m.run, err = begin(m.info); err != nil {
 		return errors.Join(err, m.mart.Close())
 	}
 	return nil
@@ -180,4 +187,38 @@ func (r martReceiver) AddBatch(b sink.Batch) error {
 	return r.run.Insert(r.kind, func(emit func([]byte) error) error {
 		return b.Each(func(_, line []byte) error { return emit(line) })
 	})
+}
+
+// martPlace is what a worker opens a mart with.
+type martPlace struct {
+	Path string
+	Run  int64
+	Kind mart.Kind
+}
+
+func init() { sink.RegisterOpener("mart", openPlace) }
+
+// place is where workers in other processes write lines of a kind to.
+func (m *martSink) place(kind mart.Kind) (sink.Place, error) {
+	path, err := filepath.Abs(m.path)
+	if err != nil {
+		return sink.Place{}, err
+	}
+	return sink.PlaceOf("mart", martPlace{path, m.run.Number(), kind})
+}
+
+func openPlace(config []byte) (sink.Receiver, error) {
+	var at martPlace
+	if err := json.Unmarshal(config, &at); err != nil {
+		return nil, err
+	}
+	m, err := mart.OpenFor(at.Path, martPatience)
+	if err != nil {
+		return nil, err
+	}
+	run, err := m.Resume(at.Run)
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return martReceiver{run, at.Kind}, nil
 }

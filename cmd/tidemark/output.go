@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 
 	"tidemark/connectors/mart"
 	"tidemark/connectors/rows"
@@ -62,6 +65,7 @@ type layouts struct {
 // outputPlan is what a run means to write.
 type outputPlan struct {
 	how     release
+	goOn    bool     // from a savepoint
 	inputs  []string // paths, which no output may be
 	around  layouts
 	sources []string // what names the job in a mart, with the command, if nothing else does
@@ -81,6 +85,9 @@ func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
 			return outlets{}, err
 		}
 	}
+	if err := checkElsewhere(out); err != nil {
+		return outlets{}, err
+	}
 	toMart, to, err := o.martOutputs(p.info.Work, append(p.inputs, o.output, o.late, o.bad))
 	if err != nil {
 		return outlets{}, err
@@ -92,7 +99,7 @@ func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
 	if to == nil {
 		return out, nil
 	}
-	to.info = p.info
+	to.info, to.goOn = p.info, p.goOn
 	to.info.Job = name
 	if err := mart.CheckJob(to.path, to.info); err != nil {
 		return outlets{}, usagef("--job: %w", err)
@@ -148,6 +155,24 @@ func checkAppend(outs []output) error {
 	return nil
 }
 
+// checkElsewhere checks that workers in other processes can write, and that what
+// only this process can do is done.
+func checkElsewhere(out outlets) error {
+	if !workersElsewhere() {
+		return nil
+	}
+	for _, o := range out.list {
+		switch {
+		case out.how.streamed() && o.target.IsStdout():
+			return usagef("--%s - with --stream and --environment_type %s, want a file or a mart: workers in other processes write the rows of streams",
+				o.flag, *jobopts.EnvironmentType)
+		case !out.how.streamed() && *jobopts.Async:
+			return usagef("--async without --stream, want both: the rows of a batch are put in place when the job has ended")
+		}
+	}
+	return nil
+}
+
 func (o *outputFlags) checkFormat() error {
 	switch rows.Format(o.format) {
 	case rows.JSON:
@@ -198,7 +223,7 @@ const (
 	// order of arrival, behind what the file holds. A run that the runner lets
 	// down can be started again.
 	behind
-	// live is for pipes: as they come.
+	// live is for pipes, and for streams on a cluster: as they come.
 	live
 )
 
@@ -212,6 +237,15 @@ type outlets struct {
 	number    int
 	spools    map[string]*sink.Spool    // by flag; none where rows are live
 	appenders map[string]*sink.Appender // by flag; for the whole run
+	places    map[string]sink.Place     // by flag; of workers elsewhere
+	done      string                    // the path of what says that all is written, or empty
+}
+
+// outputs are those of a pipeline.
+func (o *outlets) outputs() pipelines.Outputs {
+	return pipelines.Outputs{
+		Rows: o.outlet("output"), Late: o.outlet("late_output"), Bad: o.outlet("bad_output"), Counts: o.outlet(countsOutput), Done: o.done,
+	}
 }
 
 // streamed reports whether the input is a stream.
@@ -229,6 +263,9 @@ func (o *outlets) open(dir string, number int) error {
 			return err
 		}
 	}
+	if workersElsewhere() {
+		return o.openElsewhere(dir)
+	}
 	for _, out := range o.list {
 		if o.how == live {
 			if out.target.IsZero() {
@@ -238,8 +275,40 @@ func (o *outlets) open(dir string, number int) error {
 			}
 			continue
 		}
-		o.spools[out.flag] = sink.NewSpool(dir, o.how == whole || out.target.IsZero())
-		sink.Open(o.id(out.flag), o.spools[out.flag])
+		sink.Open(o.id(out.flag), o.newSpool(dir, out))
+	}
+	return nil
+}
+
+// newSpool makes the spool of an output.
+func (o *outlets) newSpool(dir string, out output) *sink.Spool {
+	sp := sink.NewSpool(dir, o.how == whole || out.target.IsZero())
+	if onCluster() && o.how == whole {
+		sp.Once() // a bundle can be repeated
+	}
+	o.spools[out.flag] = sp
+	return sp
+}
+
+// openElsewhere readies the outputs for workers in other processes: they write what
+// streams put out, and leave what a batch puts out for this process to put in place.
+func (o *outlets) openElsewhere(dir string) (err error) {
+	o.places = map[string]sink.Place{}
+	for _, out := range o.list {
+		var p sink.Place
+		switch {
+		case o.how != live:
+			o.newSpool(dir, out)
+			p, err = sink.Parts{Dir: dir, Name: out.flag}.Place()
+		case out.target.IsZero():
+			p, err = o.mart.place(out.kind)
+		default:
+			p, err = sink.AppendPlace(out.target, out.layout)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", out.flag, err)
+		}
+		o.places[out.flag] = p
 	}
 	return nil
 }
@@ -269,7 +338,11 @@ func (o *outlets) outlet(flag string) pipelines.Outlet {
 	if i < 0 {
 		return pipelines.Outlet{}
 	}
-	return pipelines.Outlet{ID: o.id(flag), Format: o.list[i].format}
+	to := pipelines.Outlet{Format: o.list[i].format, Place: o.places[flag]}
+	if to.Place.IsZero() {
+		to.ID = o.id(flag)
+	}
+	return to
 }
 
 // abandon drops what an attempt has written.
@@ -285,6 +358,9 @@ func (o *outlets) abandon() {
 // release lets the rows out. It is called when the run has ended well; a stream
 // that was interrupted has.
 func (o *outlets) release(counts *tally.Tally, interrupted bool) error {
+	if err := o.collect(); err != nil {
+		return err
+	}
 	for _, out := range o.list {
 		if out.target.IsZero() {
 			continue
@@ -297,6 +373,34 @@ func (o *outlets) release(counts *tally.Tally, interrupted bool) error {
 		return nil
 	}
 	return o.mart.release(o, counts, interrupted)
+}
+
+// collect gathers what workers elsewhere have left to be put in place.
+func (o *outlets) collect() error {
+	for flag, sp := range o.spools {
+		if place := o.places[flag]; !place.IsZero() {
+			var parts sink.Parts
+			if err := json.Unmarshal([]byte(place.Config), &parts); err != nil {
+				return err
+			}
+			if err := parts.CopyTo(sp); err != nil {
+				return fmt.Errorf("--%s: %w", flag, err)
+			}
+		}
+	}
+	return nil
+}
+
+// detach leaves outputs to a job that goes on without this process.
+func (o *outlets) detach() error {
+	var errs []error
+	for _, a := range o.appenders {
+		errs = append(errs, a.Close())
+	}
+	if o.mart != nil {
+		errs = append(errs, o.mart.mart.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func (o *outlets) releaseOne(out output) error {

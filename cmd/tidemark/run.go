@@ -12,7 +12,6 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // registers the runners and their flags
 
@@ -29,6 +28,7 @@ type build func(s scope, to *outlets) error
 
 // runFlags are the flags that say how to run.
 type runFlags struct {
+	clusterFlags
 	shards   int
 	drain    bool
 	logLevel string
@@ -44,12 +44,13 @@ func (r *runFlags) define(fs *flagSet, w words) {
 	fs.section("", func() {
 		fs.StringVar(&r.logLevel, "log_level", "warn", "how much is logged on standard error: `error|warn|info|debug`")
 	})
+	r.clusterFlags.define(fs)
 }
 
 // embedded are the names of the runner that runs in this process.
 var embedded = map[string]bool{"": true, "prism": true, "PrismRunner": true}
 
-// remote are the names of the runners that can have their workers in this process.
+// remote are the names of the runners behind a job server.
 var remote = map[string]bool{
 	"flink": true, "FlinkRunner": true, "spark": true, "SparkRunner": true,
 	"universal": true, "portable": true, "PortableRunner": true,
@@ -64,27 +65,24 @@ func (r *runFlags) check(isTimeline bool) error {
 		return usagef("--log_level = %q, want error, warn, info or debug", r.logLevel)
 	}
 
-	for _, name := range []string{"async", "execute_async", "dry_run", "worker"} {
+	for _, name := range []string{"dry_run", "worker"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() == "true" {
-			return usagef("--%s: this version runs a pipeline to its end before it releases its rows", name)
+			return usagef("--%s: this command runs a pipeline", name)
 		}
 	}
 	runner := *runners.Runner
 	switch {
-	case *jobopts.EnvironmentType != "" && !jobopts.IsLoopback():
-		return usagef("--environment_type %s, want LOOPBACK: outputs of this version are written by workers inside this process", *jobopts.EnvironmentType)
 	case strings.HasPrefix(strings.ToLower(runner), "direct"):
 		return usagef("--runner %s cannot run streaming pipelines, want prism, the default", runner)
 	case isTimeline && !embedded[runner]:
 		return usagef("--timeline with --runner %s, want prism, the default: other runners cannot play timelines", runner)
-	case !embedded[runner] && !remote[runner]:
+	case onCluster():
+		return r.checkCluster()
+	case embedded[runner]:
+		return r.checkEmbedded()
+	default:
 		return usagef("--runner %s cannot run this command, want prism, flink, spark or portable", runner)
-	case embedded[runner] && *jobopts.Endpoint != "" && !jobopts.IsLoopback():
-		return usagef("--endpoint %s without --environment_type LOOPBACK: outputs of this version are written by workers inside this process", *jobopts.Endpoint)
-	case !embedded[runner] && !jobopts.IsLoopback():
-		return usagef("--runner %s without --environment_type LOOPBACK: outputs of this version are written by workers inside this process", runner)
 	}
-	return nil
 }
 
 func (r *runFlags) shardsFor(isTimeline bool) (int, error) {
@@ -102,8 +100,9 @@ func (r *runFlags) shardsFor(isTimeline bool) (int, error) {
 type job struct {
 	runFlags
 	outlets
-	stderr io.Writer
-	sides  bool // it joins: the summary has the counts of each side
+	stderr  io.Writer
+	command string
+	sides   bool // it joins: the summary has the counts of each side
 }
 
 // run runs what prepare returns and prints the summary.
@@ -148,11 +147,18 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 			}
 		}()
 	}
-	counts, err := j.attempts(ctx, dir, add)
+	attempts := j.attempts
+	if onCluster() {
+		attempts = j.runOnCluster
+	}
+	counts, err := attempts(ctx, dir, add)
+	if errors.Is(err, errDetached) {
+		return j.detach()
+	}
 	if err != nil {
 		return err
 	}
-	if err := conserved(counts); err != nil {
+	if err := j.checkLaw(counts); err != nil {
 		return err
 	}
 	if err := j.outlets.release(counts, ctx.Err() != nil); err != nil {
@@ -162,7 +168,7 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 	return j.summarize(counts)
 }
 
-// attempts runs the pipeline until it has ended well, as often as it takes.
+// attempts runs the pipeline in this process until it has ended well, as often as it takes.
 func (j *job) attempts(ctx context.Context, dir string, add build) (counts *tally.Tally, err error) {
 	running := ctx
 	streamed := j.how.streamed()
@@ -172,7 +178,7 @@ func (j *job) attempts(ctx context.Context, dir string, add build) (counts *tall
 	attempt := func(_ context.Context, number int) (beam.PipelineResult, error) {
 		counts = tally.Start()
 		stop := halt.Start()
-		flow.Start(j.onTheWay())
+		flow.Start(onTheWay)
 		if streamed {
 			defer context.AfterFunc(ctx, func() { stop.Ask(j.drain) })()
 		}
@@ -184,7 +190,8 @@ func (j *job) attempts(ctx context.Context, dir string, add build) (counts *tall
 			return nil, usageError{err}
 		}
 		defer j.progress(counts)()
-		return j.execute(running, p)
+		local.Prepare()
+		return beam.Run(running, "prism", p)
 	}
 	if j.how == live {
 		if _, err = attempt(running, 1); local.IsRunnerFault(err) {
@@ -206,23 +213,9 @@ func (j *job) attempts(ctx context.Context, dir string, add build) (counts *tall
 	return counts, nil
 }
 
-// onTheWay is how much may be on its way between the sources and what takes it.
-// Only the embedded runner has both in this process.
-func (j *job) onTheWay() int64 {
-	if embedded[*runners.Runner] {
-		return 16 << 20
-	}
-	return 0
-}
-
-func (j *job) execute(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
-	runner := *runners.Runner
-	if embedded[runner] {
-		local.Prepare()
-		runner = "prism"
-	}
-	return beam.Run(ctx, runner, p)
-}
+// onTheWay is how many bytes may be on their way between the sources and what takes
+// them, which the embedded runner has in one process.
+const onTheWay = 16 << 20
 
 // interruptible is interruptible(ctx, f), but for streams: they end well when they
 // are interrupted, however early.

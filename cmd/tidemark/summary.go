@@ -28,7 +28,7 @@ func (j *job) summarize(counts *tally.Tally) error {
 	refused := counts.Get(tally.Bad) + counts.Get(tally.Overflowed) + counts.Get(tally.OverLimit)
 	if refused > 0 && !j.has("bad_output") {
 		where := "--bad_output FILE takes them all, with reasons"
-		if j.outlet("bad_output").ID != "" {
+		if j.outlet("bad_output").Wanted() {
 			where = "they are in the mart, with reasons"
 		}
 		what := "outside int64"

@@ -167,7 +167,10 @@ func TestRefusedInputs(t *testing.T) {
 }
 
 func TestRefusedRows(t *testing.T) {
-	const gmv = "gmv --window 1h --input in.ndjson "
+	const (
+		gmv     = "gmv --window 1h --input in.ndjson "
+		process = "--runner flink --environment_type PROCESS --environment_config x "
+	)
 	const play = "gmv --window 1h --timeline play.ndjson "
 	refuse(t, []usageCase{
 		{"early at none", gmv + "--early_count 0", []string{"--early_count = 0, want at least 1"}},
@@ -194,7 +197,10 @@ func TestRefusedRows(t *testing.T) {
 }
 
 func TestRefusedOutputs(t *testing.T) {
-	const gmv = "gmv --window 1h --input in.ndjson "
+	const (
+		gmv     = "gmv --window 1h --input in.ndjson "
+		process = "--runner flink --environment_type PROCESS --environment_config x "
+	)
 	const play = "gmv --window 1h --timeline play.ndjson "
 	cases := []usageCase{
 		{"empty", gmv + "--output=''", []string{"--output: output is empty, want - or a path that ends in .ndjson"}},
@@ -258,16 +264,24 @@ func TestRefusedRest(t *testing.T) {
 
 		{"direct runner", gmv + "--runner direct", []string{"--runner direct cannot run streaming pipelines, want prism"}},
 		{"direct runner by its other name", gmv + "--runner DirectRunner", []string{"--runner DirectRunner cannot run streaming pipelines, want prism"}},
-		{"workers elsewhere", gmv + "--runner flink --endpoint localhost:8099", []string{"--runner flink without --environment_type LOOPBACK"}},
-		{"asynchronous", gmv + "--async", []string{"--async: this version runs a pipeline to its end before it releases its rows"}},
-		{"asynchronous by its other name", gmv + "--execute_async", []string{"--async: this version runs a pipeline to its end"}},
-		{"dry run", gmv + "--dry_run", []string{"--dry_run: this version runs a pipeline to its end"}},
-		{"prism with workers elsewhere", gmv + "--environment_type DOCKER", []string{"--environment_type DOCKER, want LOOPBACK"}},
-		{"flink with workers elsewhere", gmv + "--runner flink --environment_type DOCKER", []string{"--environment_type DOCKER, want LOOPBACK"}},
+		{"asynchronous", gmv + "--async", []string{"--async without --runner flink, want both"}},
+		{"asynchronous by its other name", gmv + "--execute_async", []string{"--async without --runner flink, want both"}},
+		{"asynchronous with workers here", gmv + "--runner flink --async", []string{"--async with --environment_type LOOPBACK, want PROCESS"}},
+		{"asynchronous batch", gmv + process + "--async", []string{"--async without --stream, want both"}},
+		{"dry run", gmv + "--dry_run", []string{"--dry_run: this command runs a pipeline"}},
+		{"workers elsewhere without a cluster", gmv + "--environment_type DOCKER", []string{"--environment_type DOCKER without --runner flink, want both"}},
+		{"workers in processes", gmv + "--runner flink --environment_type PROCESS", []string{"--environment_type PROCESS without --environment_config, want both, as in"}},
+		{"workers nowhere", gmv + "--runner flink --environment_type POD", []string{"--environment_type POD, want LOOPBACK, PROCESS, EXTERNAL or DOCKER"}},
+		{"a stream from elsewhere on standard output", gmv + process + "--stream", []string{"--output - with --stream and --environment_type PROCESS, want a file or a mart"}},
+		{"standard input on a cluster", "gmv --window 1h --input - --runner flink", []string{"standard input with --runner flink, want files: after a failure"}},
+		{"checkpoints without a cluster", gmv + "--checkpoint_interval 1s", []string{"--checkpoint_interval without --runner flink, want both"}},
+		{"a savepoint without a cluster", gmv + "--savepoint_path file:///s", []string{"--savepoint_path without --runner flink, want both"}},
+		{"options of flink without it", gmv + "--runner spark --flink_options a=b", []string{"--flink_options with --runner spark, want --runner flink"}},
+		{"options that are none", gmv + "--runner flink --flink_options a=b,c", []string{`--flink_options a=b,c: "c" is no option, want name=value,...`}},
+		{"checkpoints at no time", gmv + "--runner flink --checkpoint_interval=-1s", []string{"--checkpoint_interval = -1s, want a positive whole number of milliseconds"}},
 		{"unknown runner", gmv + "--runner fink", []string{"--runner fink cannot run this command, want prism, flink, spark or portable"}},
 		{"unknown runner with workers here", gmv + "--runner fink --environment_type LOOPBACK", []string{"--runner fink cannot run this command"}},
 		{"a runner that runs nothing", gmv + "--runner vet --environment_type LOOPBACK", []string{"--runner vet cannot run this command"}},
-		{"another prism", gmv + "--endpoint localhost:8073", []string{"--endpoint localhost:8073 without --environment_type LOOPBACK"}},
 		{"timeline on direct", "gmv --window 1h --timeline play.ndjson --runner direct", []string{"--runner direct cannot run streaming pipelines, want prism"}},
 		{"timeline on flink", "gmv --window 1h --timeline play.ndjson --runner flink", []string{"--timeline with --runner flink, want prism"}},
 		{

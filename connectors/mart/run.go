@@ -105,6 +105,54 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 	return r, nil
 }
 
+// Continue goes on with the newest run of the job, as a job does that is started from
+// a savepoint: what that run has written stands, and what comes now is its own. If
+// there is none, it begins one.
+func (m *Mart) Continue(info RunInfo) (*Run, error) {
+	info.Work = cmp.Or(info.Work, GMV)
+	if err := info.check(); err != nil {
+		return nil, fmt.Errorf("mart %q: %w", m.path, err)
+	}
+	var newest int64
+	err := m.transact(func() error {
+		if err := m.checkJob(info); err != nil {
+			return err
+		}
+		st, err := m.prepare("SELECT coalesce(max(run), 0) FROM runs WHERE job = ?")
+		if err == nil {
+			err = st.QueryRow(info.Job).Scan(&newest)
+		}
+		if err != nil || newest == 0 {
+			return err
+		}
+		return m.exec("UPDATE runs SET status = ?, ended_ms = NULL, replaced = 0 WHERE run = ?", running, newest)
+	})
+	if err != nil || newest != 0 {
+		return &Run{mart: m, job: info.Job, of: info.Work, id: newest}, err
+	}
+	return m.Begin(info)
+}
+
+// Resume is the run of a number in another process than the one that has begun it:
+// both can write, and one of them ends it.
+func (m *Mart) Resume(number int64) (*Run, error) {
+	r := &Run{mart: m, id: number}
+	err := m.transact(func() error {
+		st, err := m.prepare("SELECT job, work FROM runs WHERE run = ?")
+		if err != nil {
+			return err
+		}
+		if err := st.QueryRow(number).Scan(&r.job, &r.of); err != nil {
+			return fmt.Errorf("run %d: %w", number, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 // Number is the number of the run: 1, 2, ... in the order in which runs of the
 // mart began.
 func (r *Run) Number() int64 { return r.id }

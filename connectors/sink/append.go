@@ -11,7 +11,9 @@ import (
 )
 
 // Appender writes the lines of an output to its target as they come: behind what
-// a file holds already, or to standard output. It is safe for concurrent use.
+// a file holds already, or to standard output. It is safe for concurrent use, and
+// several processes can append to one file where the system locks files, as Unix
+// does.
 type Appender struct {
 	target Target
 	layout Layout
@@ -21,7 +23,7 @@ type Appender struct {
 	out   io.Writer
 	lines *writer
 	text  bytes.Buffer
-	size  int64 // of the file
+	size  int64 // of the file, while it is locked
 	err   error // what it has failed of, for good
 }
 
@@ -35,11 +37,8 @@ func NewAppender(t Target, l Layout, stdout io.Writer) (*Appender, error) {
 	if !t.IsStdout() {
 		err = a.open()
 	}
-	if err == nil && a.size == 0 {
-		err = a.lines.header()
-	}
 	if err == nil {
-		err = a.write()
+		err = a.locked(a.begin)
 	}
 	if err != nil {
 		return nil, errors.Join(a.wrap(err), a.Close())
@@ -48,15 +47,37 @@ func NewAppender(t Target, l Layout, stdout io.Writer) (*Appender, error) {
 }
 
 func (a *Appender) open() (err error) {
-	if a.file, err = os.OpenFile(a.target.uri, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666); err != nil {
+	a.file, err = os.OpenFile(a.target.uri, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	if err == nil {
+		a.out = a.file
+	}
+	return err
+}
+
+// locked calls f while no other process writes to the file, whose size is known
+// then.
+func (a *Appender) locked(f func() error) error {
+	if a.file == nil {
+		return f()
+	}
+	if err := lock(a.file); err != nil {
 		return err
 	}
-	a.out = a.file
+	defer unlock(a.file)
 	info, err := a.file.Stat()
 	if err != nil {
 		return err
 	}
-	if a.size = info.Size(); a.size == 0 {
+	a.size = info.Size()
+	return f()
+}
+
+// begin readies the target for lines.
+func (a *Appender) begin() error {
+	if a.size == 0 {
+		return errors.Join(a.lines.header(), a.write())
+	}
+	if a.file == nil {
 		return nil
 	}
 	var last [1]byte
@@ -66,7 +87,7 @@ func (a *Appender) open() (err error) {
 	if last[0] != '\n' {
 		a.text.WriteByte('\n')
 	}
-	return checkHeader(a.file, a.layout)
+	return errors.Join(checkHeader(a.file, a.layout), a.write())
 }
 
 // CheckAppend reports why lines in the layout l could not be appended to t: what
@@ -130,6 +151,13 @@ func (a *Appender) add(each func(func([]byte) error) error) error {
 	if a.err != nil {
 		return a.err
 	}
+	if err := a.locked(func() error { return a.addLocked(each) }); err != nil {
+		a.err = a.wrap(err)
+	}
+	return a.err
+}
+
+func (a *Appender) addLocked(each func(func([]byte) error) error) error {
 	start := a.size
 	err := each(func(line []byte) error {
 		if err := a.lines.line(line); err != nil {
@@ -143,13 +171,10 @@ func (a *Appender) add(each func(func([]byte) error) error) error {
 	if err == nil {
 		err = a.write()
 	}
-	if err != nil {
-		a.err = a.wrap(err)
-		if a.file != nil {
-			a.err = errors.Join(a.err, a.file.Truncate(start))
-		}
+	if err != nil && a.file != nil {
+		return errors.Join(err, a.file.Truncate(start))
 	}
-	return a.err
+	return err
 }
 
 // write hands on what is there, in one call.

@@ -26,8 +26,9 @@ var errClosed = errors.New("sink: the spool is closed")
 type Spool struct {
 	dir    string
 	sorted bool
-	memory int // bytes
-	fanIn  int // runs that are merged at once
+	once   bool // see Once
+	memory int  // bytes
+	fanIn  int  // runs that are merged at once
 
 	mu    sync.Mutex
 	lines int64
@@ -50,6 +51,14 @@ const entryBytes = 24
 // order, then by the lines themselves, or else as they came.
 func NewSpool(dir string, sorted bool) *Spool {
 	return &Spool{dir: dir, sorted: sorted, memory: memoryBytes, fanIn: 64}
+}
+
+// Once makes a sorted spool hand out a line once that was added several times with
+// the same order. It is for lines whose orders identify them, from workers that can
+// write them again.
+func (s *Spool) Once() *Spool {
+	s.once = true
+	return s
 }
 
 // Add adds copies of a line, without a newline, and of its order: bytes that
@@ -141,7 +150,17 @@ func (s *Spool) Each(f func(line []byte) error) error {
 		return s.err
 	}
 	s.sort()
-	return merge(append(s.disk.sources(), s.source()), func(_, line []byte) error { return f(line) })
+	var last, lastLine []byte
+	first := true
+	return merge(append(s.disk.sources(), s.source()), func(order, line []byte) error {
+		if s.once {
+			if !first && bytes.Equal(order, last) && bytes.Equal(line, lastLine) {
+				return nil
+			}
+			first, last, lastLine = false, append(last[:0], order...), append(lastLine[:0], line...)
+		}
+		return f(line)
+	})
 }
 
 // Close drops the lines and the temporary files. Adding to a closed spool fails.

@@ -38,8 +38,21 @@ func Forget(id string) { receivers.Delete(id) }
 // Input: PCollection<[]byte> in the global window, each element a batch made by
 // a [Packer]. Timestamps have no effect.
 //
+// Written is PCollection<KV<int64, int64>> and has no elements; where its watermark
+// is, everything is written (see [Done]).
+//
 // Write panics on a bad input, as Beam's constructors do.
-func Write(s beam.Scope, id string, lines beam.PCollection) {
+func Write(s beam.Scope, id string, lines beam.PCollection) (written beam.PCollection) {
+	return write(s, &writeFn{ID: id}, lines)
+}
+
+// WriteTo is [Write] for workers in any process: each opens place once. A runner
+// that goes back to a checkpoint writes again what it had written since.
+func WriteTo(s beam.Scope, place Place, lines beam.PCollection) (written beam.PCollection) {
+	return write(s, &writeFn{Place: place}, lines)
+}
+
+func write(s beam.Scope, fn *writeFn, lines beam.PCollection) beam.PCollection {
 	s = s.Scope("sink.Write")
 	switch {
 	case !lines.IsValid():
@@ -51,12 +64,13 @@ func Write(s beam.Scope, id string, lines beam.PCollection) {
 	}
 	// There is no Reshuffle in front: it would hold all lines of a bundle in the
 	// runner, several times over.
-	nothing := beam.ParDo(s, &writeFn{ID: id}, lines)
+	nothing := beam.ParDo(s, fn, lines)
 
 	// Prism keeps a core busy while it waits for a bundle of a stage that has
 	// no outputs. An output counts if another stage takes it, even if nothing
 	// ever comes.
 	beam.GroupByKey(s, nothing)
+	return nothing
 }
 
 func init() {
@@ -66,12 +80,17 @@ func init() {
 
 // writeFn hands lines on and emits nothing.
 type writeFn struct {
-	ID string
+	ID    string // of a receiver in this process
+	Place Place  // or where to open one
 
 	to Receiver
 }
 
-func (f *writeFn) StartBundle(func(int64, int64)) error {
+func (f *writeFn) StartBundle(func(int64, int64)) (err error) {
+	if !f.Place.IsZero() {
+		f.to, err = f.Place.open()
+		return err
+	}
 	to, ok := receivers.Load(f.ID)
 	if !ok {
 		return fmt.Errorf("sink.Write: no output %q in this process, want a worker in the process that submits the pipeline: "+

@@ -95,6 +95,15 @@ func Start() *Tally {
 	return t
 }
 
+// Of is a tally with the counts of Beam's counters, by name. Others are left out.
+func Of(counters map[string]int64) *Tally {
+	t := &Tally{}
+	for k, name := range Names {
+		t.n[k].Store(counters[name])
+	}
+	return t
+}
+
 // Current is the tally of the run that was started last. A DoFn asks for it in
 // Setup and keeps it.
 func Current() *Tally { return current.Load() }

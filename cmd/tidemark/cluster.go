@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+
+	"tidemark/connectors/files"
+	"tidemark/internal/cluster"
+	"tidemark/internal/flow"
+	"tidemark/internal/halt"
+	"tidemark/internal/tally"
+)
+
+// defaultEndpoint is where a job server of Flink's listens.
+const defaultEndpoint = "localhost:8099"
+
+// clusterFlags are the flags that say how a cluster is to run a job, beside Beam's.
+type clusterFlags struct {
+	checkpoints time.Duration
+	savepoint   string
+	flink       string
+}
+
+func (c *clusterFlags) define(fs *flagSet) {
+	fs.section("On a cluster (docs/runners.md): --runner flink, with Beam's --endpoint (default "+defaultEndpoint+"), --environment_type LOOPBACK (default) or PROCESS, --parallelism, --job_name and --async", func() {
+		fs.DurationVar(&c.checkpoints, "checkpoint_interval", 0, "processing `time` between two checkpoints, from which a job goes on after a failure (default: that of the job server, 4s)")
+	})
+	fs.section("", func() {
+		fs.StringVar(&c.savepoint, "savepoint_path", "", "`URI` of the savepoint or checkpoint that a streamed job goes on from; with a mart, as the run that it was")
+	})
+	fs.section("", func() {
+		fs.StringVar(&c.flink, "flink_options", "", "further options of Beam's Flink runner: `name=value,...`, as in max_parallelism=64")
+	})
+}
+
+// onCluster reports whether a job server is asked for.
+func onCluster() bool {
+	return remote[*runners.Runner] || embedded[*runners.Runner] && *jobopts.Endpoint != ""
+}
+
+// workersElsewhere reports whether workers run in other processes.
+func workersElsewhere() bool { return onCluster() && !jobopts.IsLoopback() }
+
+// checkEmbedded checks what a run in this process cannot have.
+func (c *clusterFlags) checkEmbedded() error {
+	switch {
+	case *jobopts.EnvironmentType != "" && !jobopts.IsLoopback():
+		return usagef("--environment_type %s without --runner flink, want both: the embedded runner has its workers in this process", *jobopts.EnvironmentType)
+	case *jobopts.Async:
+		return usagef("--async without --runner flink, want both: the embedded runner ends with this process")
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"checkpoint_interval", c.checkpoints != 0}, {"savepoint_path", c.savepoint != ""}, {"flink_options", c.flink != ""}} {
+		if f.set {
+			return usagef("--%s without --runner flink, want both: it is about clusters", f.name)
+		}
+	}
+	return nil
+}
+
+// checkCluster checks what a job on a cluster needs, and settles what was left open.
+func (c *clusterFlags) checkCluster() error {
+	runner := *runners.Runner
+	if *jobopts.EnvironmentType == "" {
+		*jobopts.EnvironmentType = "LOOPBACK"
+	}
+	if *jobopts.Endpoint == "" {
+		*jobopts.Endpoint = defaultEndpoint
+	}
+	switch kind := strings.ToUpper(*jobopts.EnvironmentType); {
+	case kind == "PROCESS" && *jobopts.EnvironmentConfig == "":
+		return usagef(`--environment_type PROCESS without --environment_config, want both, as in --environment_config '{"command":"/opt/tidemark/boot.sh"}'`)
+	case kind != "LOOPBACK" && kind != "PROCESS" && kind != "EXTERNAL" && kind != "DOCKER":
+		return usagef("--environment_type %s, want LOOPBACK, PROCESS, EXTERNAL or DOCKER", *jobopts.EnvironmentType)
+	case *jobopts.Async && jobopts.IsLoopback():
+		return usagef("--async with --environment_type LOOPBACK, want PROCESS: workers in this process end with it")
+	case c.checkpoints < 0 || c.checkpoints%time.Millisecond != 0:
+		return usagef("--checkpoint_interval = %v, want a positive whole number of milliseconds", c.checkpoints)
+	case (c.flink != "" || c.savepoint != "" || c.checkpoints != 0) && !strings.HasPrefix(strings.ToLower(runner), "flink"):
+		return usagef("--checkpoint_interval, --savepoint_path or --flink_options with --runner %s, want --runner flink: others do not know them", runner)
+	}
+	for _, o := range strings.Split(c.flink, ",") {
+		if name, _, ok := strings.Cut(o, "="); c.flink != "" && (!ok || name == "") {
+			return usagef("--flink_options %s: %q is no option, want name=value,...", c.flink, o)
+		}
+	}
+	return nil
+}
+
+// checkInputs checks that workers can read the inputs again, from a checkpoint.
+func checkInputs(ins ...input) error {
+	if !onCluster() {
+		return nil
+	}
+	for _, in := range ins {
+		for _, f := range in.files {
+			if f.Regular() {
+				continue
+			}
+			return usagef("%s with --runner %s, want files: after a failure a job goes on from a checkpoint, and reads again what came since", pipeName(f), *runners.Runner)
+		}
+	}
+	return nil
+}
+
+func pipeName(f files.File) string {
+	if f.Path == "" {
+		return "standard input"
+	}
+	return "the pipe " + f.Path
+}
+
+// anywhere makes the paths of files those that workers in other folders need.
+func anywhere(found []files.File) ([]files.File, error) {
+	if !onCluster() {
+		return found, nil
+	}
+	for i, f := range found {
+		path, err := filepath.Abs(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		found[i].Path = path
+	}
+	return found, nil
+}
+
+// tell sets the options that a job server knows by names of its own. To it any source
+// that checkpoints itself is endless, those of files too: it has to be told that
+// a batch ends with its sources, and begins anew where it fails.
+func (c *clusterFlags) tell(command string, streamed bool) {
+	if *jobopts.JobName == "" {
+		*jobopts.JobName = "tidemark-" + command
+	}
+	checkpoints := c.checkpoints.Milliseconds()
+	if !streamed {
+		beam.PipelineOptions.Set("shutdown_sources_after_idle_ms", "0")
+		if checkpoints == 0 {
+			checkpoints = -1
+		}
+	}
+	if checkpoints != 0 {
+		beam.PipelineOptions.Set("checkpointing_interval", fmt.Sprint(checkpoints))
+	}
+}
+
+// errDetached says that the job goes on without this process.
+var errDetached = errors.New("the job goes on")
+
+// runOnCluster runs the pipeline on a cluster.
+func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.Tally, error) {
+	counts := tally.Start() // of workers in this process
+	stop := halt.Start()
+	flow.Start(0)
+	streamed := j.how.streamed()
+	waiting := ctx
+	if streamed && !workersElsewhere() {
+		waiting = context.WithoutCancel(ctx) // an interrupt ends the sources
+		defer context.AfterFunc(ctx, func() { stop.Ask(j.drain) })()
+	}
+	if err := j.open(dir, 1); err != nil {
+		return nil, err
+	}
+	if streamed && !*jobopts.Async {
+		j.done = filepath.Join(dir, "done")
+	}
+	p, s := beam.NewPipelineWithRoot()
+	if err := add(s, &j.outlets); err != nil {
+		return nil, usageError{err}
+	}
+	j.tell(j.command, streamed)
+	on, err := cluster.Submit(ctx, p)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, errInterrupted
+		}
+		return nil, err
+	}
+	defer func() {
+		if err := on.Close(); err != nil {
+			slog.Debug("closing the connection to the job server", "error", err)
+		}
+	}()
+	if *jobopts.Async {
+		_, err := fmt.Fprintln(j.stdout, on.ID) // no row can come
+		return nil, errors.Join(errDetached, err)
+	}
+	defer j.progress(counts)()
+	switch err := on.Wait(j.untilDone(waiting, on)); {
+	case errors.Is(err, cluster.ErrCancelled) && streamed && exists(j.done):
+		// by us
+	case waiting.Err() == nil && err != nil:
+		return nil, err
+	case waiting.Err() != nil && streamed:
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: interrupted; job %s goes on, on the cluster\n", on.ID)
+		return nil, errDetached
+	case waiting.Err() != nil:
+		return nil, errors.Join(errInterrupted, on.Cancel(context.WithoutCancel(ctx)))
+	}
+	return j.countsOf(context.WithoutCancel(ctx), on, counts)
+}
+
+// doneEvery is how often it is looked whether a stream has come to its end.
+const doneEvery = 100 * time.Millisecond
+
+// untilDone cancels the job of a stream when all is written that will ever be: the
+// cluster would keep it. It returns ctx.
+func (j *job) untilDone(ctx context.Context, on *cluster.Job) context.Context {
+	if j.done == "" {
+		return ctx
+	}
+	go func() {
+		tick := time.NewTicker(doneEvery)
+		defer tick.Stop()
+		for !exists(j.done) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+		if err := on.Cancel(ctx); err != nil {
+			slog.Warn("all is written, and the job goes on", "error", err)
+		}
+	}()
+	return ctx
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return path != "" && err == nil
+}
+
+// countsOf are the counts of a job that has ended. They come from the workers in
+// this process if there are any, else from the job server.
+func (j *job) countsOf(ctx context.Context, on *cluster.Job, counts *tally.Tally) (*tally.Tally, error) {
+	if !workersElsewhere() {
+		return counts, nil
+	}
+	sums, err := on.Counters(ctx, tally.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return tally.Of(sums), nil
+}
+
+// checkLaw is conserved, but for clusters. After a failure they go on from
+// a checkpoint, and what is counted twice then, or not at all, is not known.
+func (j *job) checkLaw(counts *tally.Tally) error {
+	err := conserved(counts)
+	if err != nil && onCluster() {
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: %v, in the counts of workers: the job has gone on from a checkpoint\n", err)
+		return nil
+	}
+	return err
+}
