@@ -3,8 +3,8 @@ package tidemark.flink;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -14,13 +14,15 @@ import org.apache.beam.vendor.grpc.v1p69p0.com.google.protobuf.Struct;
 import org.apache.beam.vendor.grpc.v1p69p0.com.google.protobuf.Value;
 
 /**
- * The options of Beam's Flink runner that a job gets: the defaults of the server, over them the
- * options that the Go program set.
+ * The options of Beam's Flink runner that a job gets: defaults that depend on whether the pipeline
+ * ends, over them those of the server's command line, over them what the Go program set.
  *
  * <p>Go's SDK has no flags for these options, but it sends every flag that was set on the command
  * line, and whatever the program put in {@code beam.PipelineOptions}, as strings in one map. From
  * that map the names in {@link #FLAGS} are read, and {@link #LIST}, a list {@code
- * name=value,name=value} for all other options. The rest of the map belongs to the program.
+ * name=value,name=value} for all other options. The rest of the map belongs to the program. A
+ * program that defines none of these flags has {@code --experiments}, as every Beam program: an
+ * experiment {@code flink.name=value} is an option, too.
  *
  * <p>Names are those of {@link FlinkPipelineOptions} in snake case: {@code
  * setMaxBundleTimeMills} is {@code max_bundle_time_mills}. A name that is not an option and a value
@@ -42,8 +44,34 @@ final class JobOptions {
   /** Where Go's SDK puts its map. */
   private static final String GO_OPTIONS = "beam:option:go_options:v1";
 
-  private static final String IDLE = "shutdown_sources_after_idle_ms";
+  private static final String EXPERIMENTS = "beam:option:experiments:v1";
+  private static final String EXPERIMENT = "flink.";
   private static final String TEST_STREAM = "beam:transform:teststream:v1";
+
+  /** What every pipeline needs; the README has the reasons. */
+  private static final Map<String, String> ALWAYS =
+      Map.of(
+          "streaming", "true",
+          "finish_bundle_before_checkpointing", "true",
+          "max_bundle_time_mills", "100",
+          "auto_watermark_interval", "50");
+
+  /** What those need that run until they are stopped. */
+  private static final Map<String, String> ENDLESS =
+      Map.of(
+          "checkpointing_interval", "4000",
+          "externalized_checkpoints_enabled", "true",
+          "retain_externalized_checkpoints_on_cancellation", "true");
+
+  /**
+   * What those need that end: no checkpoints, which fail when there are side inputs, and so no
+   * restarts either, which would begin anew; and sources that end, which the runner keeps otherwise.
+   */
+  private static final Map<String, String> ENDING =
+      Map.of(
+          "checkpointing_interval", "-1",
+          "number_of_execution_retries", "0",
+          "shutdown_sources_after_idle_ms", "0");
 
   /** What is not for a job to say: the server or a flag of Go's SDK does. */
   private static final Map<String, String> ELSEWHERE =
@@ -68,18 +96,17 @@ final class JobOptions {
   /**
    * Sets in {@code options} the defaults and what the Go program sent.
    *
+   * @param server the options of the server's command line
    * @param sent the pipeline options as they came with the job
    */
   static void apply(
       FlinkPipelineOptions options,
-      Map<String, String> defaults,
+      Map<String, String> server,
       Struct sent,
       RunnerApi.Pipeline pipeline) {
-    Map<String, String> all = new LinkedHashMap<>(defaults);
-    if (!endless(pipeline)) {
-      // With checkpoints the runner keeps even the sources of a pipeline that ends.
-      all.putIfAbsent(IDLE, "0");
-    }
+    Map<String, String> all = new TreeMap<>(ALWAYS);
+    all.putAll(endless(pipeline) ? ENDLESS : ENDING);
+    all.putAll(server);
     all.putAll(ofProgram(sent));
     all.forEach((name, value) -> set(options, name, value));
   }
@@ -110,25 +137,36 @@ final class JobOptions {
     for (String name : FLAGS) {
       String value = fields.getOrDefault(name, Value.getDefaultInstance()).getStringValue();
       if (!value.isEmpty()) {
+        check(name, value);
         options.put(name, value);
       }
     }
     String list = fields.getOrDefault(LIST, Value.getDefaultInstance()).getStringValue();
     for (String item : list.split(",")) {
-      if (item.isBlank()) {
-        continue;
-      }
-      try {
-        Map.Entry<String, String> option = pair(item);
-        if (options.putIfAbsent(option.getKey(), option.getValue()) != null) {
-          throw new BadOption(option.getKey() + " is given twice");
-        }
-      } catch (BadOption e) {
-        throw new BadOption(LIST + ": " + e.getMessage());
+      if (!item.isBlank()) {
+        add(options, LIST, item);
       }
     }
-    options.forEach(JobOptions::check);
+    sent.getFieldsOrDefault(EXPERIMENTS, Value.getDefaultInstance())
+        .getListValue()
+        .getValuesList()
+        .stream()
+        .map(Value::getStringValue)
+        .filter(e -> e.startsWith(EXPERIMENT))
+        .forEach(e -> add(options, "experiment " + e, e.substring(EXPERIMENT.length())));
     return options;
+  }
+
+  private static void add(Map<String, String> options, String from, String item) {
+    try {
+      Map.Entry<String, String> option = pair(item);
+      check(option.getKey(), option.getValue());
+      if (options.putIfAbsent(option.getKey(), option.getValue()) != null) {
+        throw new BadOption(option.getKey() + " is given twice");
+      }
+    } catch (BadOption e) {
+      throw new BadOption(from + ": " + e.getMessage());
+    }
   }
 
   /**
@@ -215,6 +253,6 @@ final class JobOptions {
 
   /** {@code FileInputSplitMaxSizeMB} is {@code file_input_split_max_size_mb}. */
   private static String snake(String camel) {
-    return camel.replaceAll("(?<=[a-z])(?=[A-Z])", "_").toLowerCase(java.util.Locale.ROOT);
+    return camel.replaceAll("(?<=[a-z])(?=[A-Z])", "_").toLowerCase(Locale.ROOT);
   }
 }

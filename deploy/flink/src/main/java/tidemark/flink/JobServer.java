@@ -1,9 +1,9 @@
 package tidemark.flink;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.UUID;
 import org.apache.beam.model.pipeline.v1.RunnerApi;
 import org.apache.beam.runners.flink.FlinkJobInvoker;
@@ -28,19 +28,16 @@ import org.slf4j.LoggerFactory;
  * {@link JobOptions}. And it stages no jars: the cluster has them on its class path, where the
  * server of Beam would upload 157 MB with every job.
  *
- * <p>It takes the flags of Beam's server, and {@code --opt name=value} for a default and {@code
- * --parallelism N} for jobs that do not say.
+ * <p>It takes the flags of Beam's server, and {@code --opt name=value} and {@code --parallelism N}
+ * for jobs that do not say.
  */
 public final class JobServer {
   private static final Logger LOG = LoggerFactory.getLogger(JobServer.class);
 
-  /** What the streams of this project need; the README has the reasons. */
-  private static final Map<String, String> DEFAULTS = defaults();
-
   private JobServer() {}
 
   public static void main(String[] args) {
-    Map<String, String> defaults = new LinkedHashMap<>(DEFAULTS);
+    Map<String, String> options = new TreeMap<>();
     List<String> rest = new ArrayList<>();
     int parallelism = 1;
     try {
@@ -48,7 +45,7 @@ public final class JobServer {
         if (args[i].equals("--opt") && i + 1 < args.length) {
           Map.Entry<String, String> option = JobOptions.pair(args[++i]);
           JobOptions.check(option.getKey(), option.getValue());
-          defaults.put(option.getKey(), option.getValue());
+          options.put(option.getKey(), option.getValue());
         } else if (args[i].equals("--parallelism") && i + 1 < args.length) {
           parallelism = Integer.parseInt(args[++i]);
         } else {
@@ -59,43 +56,31 @@ public final class JobServer {
       System.err.println("job server: " + e.getMessage());
       System.exit(2);
     }
-    LOG.info("Defaults of jobs: parallelism={} {}", parallelism, defaults);
+    LOG.info("Options of this server: parallelism={} {}", parallelism, options);
 
     FileSystems.setDefaultPipelineOptions(PipelineOptionsFactory.create());
     FlinkJobServerDriver.FlinkServerConfiguration configuration =
         FlinkJobServerDriver.parseArgs(rest.toArray(new String[0]));
-    Server server = new Server(configuration, defaults, parallelism, rest);
+    Server server = new Server(configuration, options, parallelism, rest);
     FlinkJobServerDriver.fromConfig(configuration, () -> server).run();
     // The driver logs why it could not start, and returns.
     System.exit(1);
   }
 
-  private static Map<String, String> defaults() {
-    Map<String, String> defaults = new LinkedHashMap<>();
-    defaults.put("streaming", "true");
-    defaults.put("finish_bundle_before_checkpointing", "true");
-    defaults.put("checkpointing_interval", "4000");
-    defaults.put("max_bundle_time_mills", "100");
-    defaults.put("auto_watermark_interval", "50");
-    defaults.put("externalized_checkpoints_enabled", "true");
-    defaults.put("retain_externalized_checkpoints_on_cancellation", "true");
-    return defaults;
-  }
-
   /** Starts the jobs that come in. */
   private static final class Server extends FlinkJobInvoker {
-    private final Map<String, String> defaults;
+    private final Map<String, String> ofServer;
     private final int parallelism;
     private final String master;
     private final String confDir;
 
     Server(
         FlinkJobServerDriver.FlinkServerConfiguration configuration,
-        Map<String, String> defaults,
+        Map<String, String> ofServer,
         int parallelism,
         List<String> args) {
       super(configuration);
-      this.defaults = defaults;
+      this.ofServer = ofServer;
       this.parallelism = parallelism;
       // The driver parses these two and keeps them from other packages.
       this.master = flag(args, "--flink-master", FlinkPipelineOptions.AUTO);
@@ -111,7 +96,7 @@ public final class JobServer {
       FlinkPipelineOptions options =
           PipelineOptionsTranslation.fromProto(sent).as(FlinkPipelineOptions.class);
       try {
-        JobOptions.apply(options, defaults, sent, pipeline);
+        JobOptions.apply(options, ofServer, sent, pipeline);
       } catch (JobOptions.BadOption e) {
         // Any other exception would reach the program as INTERNAL, without its message.
         throw new StatusRuntimeException(
