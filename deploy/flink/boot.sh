@@ -50,7 +50,8 @@ watch() {
 	trap - TERM INT HUP EXIT
 	while [[ $(ps -o ppid= -p "$me") -eq $parent ]]; do
 		note_copy
-		sleep 1
+		# Often at first: a worker that fails at once is to be seen, too.
+		if [[ -s $dir/copy ]]; then sleep 1; else sleep 0.1; fi
 	done
 	clean_up
 }

@@ -106,6 +106,10 @@ public final class JobServer {
       if (options.getParallelism() < 1) {
         options.setParallelism(parallelism);
       }
+      if (options.getAppName() != null) {
+        // The name that the program gave; Beam would add the user, the time and a random number.
+        options.setJobName(options.getAppName());
+      }
       options.setRunner(null);
 
       String id = String.format("%s_%s", options.getJobName(), UUID.randomUUID());
