@@ -58,6 +58,7 @@ watch() {
 
 # Every job in the background leads a process group of its own.
 set -m
+cd "$dir" || exit 1 # where boot writes pipeline_options.json
 "$home/bin/boot" "$@" --semi_persist_dir="$dir" &
 boot=$!
 echo "$boot" >"$dir/group"
