@@ -34,8 +34,8 @@ func Late(s beam.Scope, t reflect.Type, packed beam.PCollection) beam.PCollectio
 	return beam.ParDo(s, &lateFn{Type: beam.EncodedType{T: t}}, packed, beam.TypeDefinition{Var: beam.XType, T: t})
 }
 
-// LateRecords are what a packing DoFn says of elements that are late by their marks,
-// in a bundle.
+// LateRecords gathers the records of elements that are late by their marks, in a
+// bundle of a packing DoFn.
 type LateRecords struct {
 	packed   []byte
 	oldestMs int64
@@ -44,8 +44,7 @@ type LateRecords struct {
 // lateFlushBytes is how much is packed before it is sent on.
 const lateFlushBytes = 4 << 20
 
-// Add adds the record of an element that is late by its mark, and reports whether
-// it is time to [LateRecords.Flush].
+// Add adds a copy of rec, and reports whether it is time to [LateRecords.Flush].
 func (l *LateRecords) Add(rec *routing.LateRecord) (full bool) {
 	if len(l.packed) == 0 || rec.TimeMs < l.oldestMs {
 		l.oldestMs = rec.TimeMs
@@ -54,7 +53,7 @@ func (l *LateRecords) Add(rec *routing.LateRecord) (full bool) {
 	return len(l.packed) >= lateFlushBytes
 }
 
-// Flush sends what there is, for [Late].
+// Flush sends what there is, in the form that [Late] takes.
 func (l *LateRecords) Flush(emit routing.Emit) {
 	if len(l.packed) > 0 {
 		emit(mtime.Time(l.oldestMs), 0, l.packed)

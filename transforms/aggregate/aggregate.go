@@ -43,12 +43,13 @@ type Config struct {
 	Watermarked bool
 
 	// MarksDecide says that an element is late for a window where its mark is at
-	// end + L or above, and that no one else is asked: there is no gate, and what
-	// comes out depends on elements and marks alone, whatever the pace of the
-	// runner, and also when it goes back to a checkpoint. It is for input of one
-	// source with one watermark, the mark. With several, an element can be late by
-	// its own mark while the runner's watermark, the lowest of all, is not there
-	// yet: the runner is kinder. Watermarked must be set.
+	// end + L or above, and that the runner is not asked: there is no gate. Which
+	// elements are late, and what totals come to, then depends on elements and
+	// marks alone, at any pace of the runner, and also where it goes back to a
+	// checkpoint. It is for input of one source with one watermark, which its marks
+	// are. Where several sources have one each, an element can be late by its own
+	// mark while the runner's watermark, the lowest of all, is not there yet.
+	// Watermarked must be set. See the package documentation, Late elements.
 	MarksDecide bool
 
 	// EarlyCount N asks for EARLY rows: a key and window has one whenever N of
@@ -204,8 +205,8 @@ func build(s beam.Scope, name string, cfg Config, agg Aggregator, counted bool, 
 	// aggregated on the spot, the others get ready for the gate.
 	direct, suspects, assigned := pack(s.Scope("pack"), plan, shipped, counted, cfg.EarlyDelay > 0)
 
-	// Second, the gate sorts the suspects.
-	// Where marks decide, they are late records already.
+	// Second, the gate sorts the suspects. Where marks decide, they are late records
+	// already.
 	routed := routing.Routed{Late: suspects}
 	if !plan.MarksDecide {
 		routed = routing.Route(s.Scope("gate"), plan.Routing, suspects)

@@ -58,8 +58,16 @@
 // # Late elements
 //
 // An element that comes at WM >= end + L for a window is not added to it. It
-// comes out on the late output once, with all the windows that it missed; see
-// package gate, which decides.
+// comes out on the late output once, with all the windows that it missed. Who
+// decides, and by which watermark, is as in package gate: the runner, or, with
+// [Config].MarksDecide, the marks of the one source that there is.
+//
+// With MarksDecide these depend on elements and marks alone: which elements are
+// late for which windows, and what the ON_TIME row and the last row of a key and
+// window come to. How many EARLY and LATE rows there are does not: corrections that
+// meet in a bundle share a row. Of sessions it is the late elements and the last
+// rows. Where the runner is behind, a correction can be in the ON_TIME row of a
+// longer session, and a session that grows before its row is out is not withdrawn.
 //
 // # Guarantees
 //
@@ -99,7 +107,8 @@
 // its end + gap + L, when no element in time can reach it any more, or a little
 // later, with the next session that ends.
 //
-// What the gate remembers of past windows is in package gate, Limits.
+// What the gate remembers of past windows, where there is one, is in package gate,
+// Limits.
 //
 // # Runners
 //

@@ -31,6 +31,7 @@ func TestDoFnsTravel(t *testing.T) {
 	unset := &packFn{packer{Agg: agg}}
 	packer := packer{Agg: agg, Counted: true, Intake: intake.Reader{
 		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true, Probe: true, Windows: windows},
+		MarksDecide: true,
 	}}
 	for _, fn := range []interface{ Setup() error }{
 		&packFn{packer: packer}, &packMarkedFn{packer: packer}, &packPlacedFn{packer: packer},

@@ -198,6 +198,7 @@ func TestErrors(t *testing.T) {
 		{average.Config{}, valueOf, "Windows is nil"},
 		{ok, nil, "valueOf = <nil>, want func(average_test.sample) average.Entry"},
 		{ok, func(sample) average.Entry { return average.Entry{} }, "valueOf = "},
+		{average.Config{Windows: thirties, MarksDecide: true}, valueOf, "MarksDecide without Watermarked, want both"},
 	} {
 		_, _, err := average.TryPerKey(s, c.cfg, c.fn, col)
 		_, _, _, countsErr := average.TryPerKeyWithCounts(s, c.cfg, c.fn, col)

@@ -14,8 +14,8 @@
 // [PerKeyWithCounts] says besides what became of the elements of each window, in
 // numbers and in what they come to: assigned = added + late.
 //
-// What a pane contains, what happens to late elements, how long state lives and
-// when rows are emitted is as in package aggregate. An element is what valueOf
+// What a pane contains, who decides what is late and what happens to it, how long
+// state lives and when rows are emitted is as in package aggregate. An element is what valueOf
 // makes of it.
 //
 // # Limits

@@ -15,6 +15,9 @@
 // comes out once for each window that it is in time for, and once on the late
 // output, with all the windows that it missed.
 //
+// WM is the runner's watermark, or, where [Config].MarksDecide is set, that of the
+// source.
+//
 // # How it is known
 //
 // A DoFn cannot read the watermark in Beam Go, but a trigger can. The gate
@@ -59,6 +62,19 @@
 // to say that the element is late or the watermark unknown, would have the gate
 // believe what it has to find out, and marks above the accepted times fail the
 // job. A source that does not know its watermark sends elements without marks.
+//
+// # Marks that decide
+//
+// Where all elements are of one source with one watermark, that watermark is all
+// that the runner will ever know, and it knows it later: it moves its own between
+// bundles. With [Config].MarksDecide the mark is the watermark of the rule. There is
+// no grouping then, nothing is remembered, and none of the Limits below on cells
+// hold. What comes out depends on elements and marks alone: not on bundles, nor on
+// the pace of the runner, nor on whether it went back to a checkpoint.
+//
+// It is not for several sources, or splits of one, that have a watermark each: the
+// lowest of them counts, and what is late by that of its own source may be in time.
+// A source that goes back to a checkpoint has to go on with the watermark of then.
 //
 // # Limits
 //

@@ -37,10 +37,12 @@ type Config struct {
 	// the job. A source that does not know its watermark sends T.
 	Watermarked bool
 
-	// MarksDecide says that an element is late for a window where its mark is at
-	// end + L or above, and that no one else is asked. It is for input of one
-	// source with one watermark, the mark; with several, the runner is kinder.
-	// Watermarked must be set.
+	// MarksDecide says that marks are the watermark of the rule, and that the runner
+	// is not asked: what comes out depends on elements and marks alone. It is for
+	// input of one source with one watermark, which its marks are. Where several
+	// sources have one each, an element can be past a deadline by its own mark that
+	// the runner's watermark, the lowest of all, has not reached. Watermarked must
+	// be set.
 	MarksDecide bool
 
 	// Shards is how many groups elements are dealt into, 1 to 65536; 0 means 4.
@@ -100,23 +102,30 @@ func TrySplit(s beam.Scope, cfg Config, col beam.PCollection) (inTime, late beam
 		return beam.PCollection{}, beam.PCollection{}, fmt.Errorf("gate.Split: %w", err)
 	}
 	onTime, corrections, suspects := pack(s.Scope("pack"), plan)
-	late = suspects // that is what they are where marks decide
+	routed := routing.Routed{Late: suspects} // that is what they are where marks decide
 	if !plan.MarksDecide {
-		routed := routing.Route(s.Scope("gate"), plan.Routing, suspects)
-		onTime = beam.Flatten(s.Scope("on_time"), onTime, routed.OnTime)
-		if plan.Routing.LatenessMs > 0 {
-			corrections = beam.Flatten(s.Scope("corrections"), corrections, routed.Corrections)
-		}
-		late = routed.Late
+		routed = routing.Route(s.Scope("gate"), plan.Routing, suspects)
 	}
 
-	passed := []beam.PCollection{unpack(s.Scope("on_time"), plan, false, onTime)}
+	passed := []beam.PCollection{
+		unpack(s.Scope("on_time"), plan, false, together(s.Scope("on_time"), onTime, routed.OnTime)),
+	}
 	if plan.Routing.LatenessMs > 0 {
-		passed = append(passed, unpack(s.Scope("corrections"), plan, true, corrections))
+		sc := s.Scope("corrections")
+		passed = append(passed, unpack(sc, plan, true, together(sc, corrections, routed.Corrections)))
 	}
 	inTime = passed[0]
 	if len(passed) > 1 {
 		inTime = beam.Flatten(s.Scope("in_time"), passed...)
 	}
-	return inTime, intake.Late(s.Scope("late"), plan.Type, late), nil
+	return inTime, intake.Late(s.Scope("late"), plan.Type, routed.Late), nil
+}
+
+// together is what was packed as in time, with what the gate let through if there
+// is one.
+func together(s beam.Scope, packed, let beam.PCollection) beam.PCollection {
+	if !let.IsValid() {
+		return packed
+	}
+	return beam.Flatten(s, packed, let)
 }

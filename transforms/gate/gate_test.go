@@ -5,11 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
@@ -82,6 +84,9 @@ func (s *script) judge(cfg gate.Config, tMs, wm int64, e event) {
 	lateness := cfg.AllowedLateness.Milliseconds()
 	var late []windowfns.Window
 	all := cfg.Windows.AppendWindows(nil, tMs)
+	if cfg.MarksDecide {
+		wm = e.Mark
+	}
 	for _, w := range all {
 		byMark := cfg.Watermarked && e.Mark >= w.EndMs && e.Mark < w.EndMs+lateness
 		switch {
@@ -140,7 +145,11 @@ func (s *script) check(t *testing.T, cfg gate.Config, source func(beam.Scope) be
 	}
 }
 
-// TestRule plays random streams over windows of every kind, unmarked and marked.
+// trusts are what the tests make of marks.
+var trusts = []struct{ marked, decide bool }{{false, false}, {true, false}, {true, true}}
+
+// TestRule plays random streams over windows of every kind, unmarked, marked, and
+// with marks that decide, which are often ahead of the runner's watermark.
 func TestRule(t *testing.T) {
 	for i, fn := range []windowfns.Fn{
 		windowfns.Tumbling{Size: 20 * ms, Offset: 7 * ms},
@@ -149,16 +158,16 @@ func TestRule(t *testing.T) {
 		windowfns.Calendar{Unit: windowfns.Week, Zone: "Europe/Berlin"},
 	} {
 		for _, lateness := range []time.Duration{0, 25 * ms} {
-			for _, marked := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%v/lateness=%v/marked=%v", fn, lateness, marked), func(t *testing.T) {
-					cfg := gate.Config{Windows: fn, AllowedLateness: lateness, Watermarked: marked, Shards: 1 + 3*i}
+			for _, c := range trusts {
+				t.Run(fmt.Sprintf("%v/lateness=%v/marked=%v/decide=%v", fn, lateness, c.marked, c.decide), func(t *testing.T) {
+					cfg := gate.Config{Windows: fn, AllowedLateness: lateness, Watermarked: c.marked, MarksDecide: c.decide, Shards: 1 + 3*i}
 					if i%2 == 1 {
 						cfg.Retention = 50 * ms
 					}
 					var s script
 					s.random(uint64(i), cfg, 30)
 					s.check(t, cfg, func(sc beam.Scope) beam.PCollection {
-						if marked {
+						if c.marked {
 							return beam.ParDo(sc, withMark, s.tl.Create(sc))
 						}
 						return s.tl.Create(sc)
@@ -228,18 +237,70 @@ func TestInputWindows(t *testing.T) {
 		{window.NewSlidingWindows(10*ms, 30*ms), windowfns.Sliding{Size: 30 * ms, Period: 10 * ms}, 0},
 		{window.NewSlidingWindows(10*ms, 30*ms), windowfns.Sliding{Size: 30 * ms, Period: 10 * ms}, 25 * ms},
 	} {
-		for _, marked := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%v/lateness=%v/marked=%v", c.fn, c.lateness, marked), func(t *testing.T) {
+		for _, m := range trusts {
+			t.Run(fmt.Sprintf("%v/lateness=%v/marked=%v/decide=%v", c.fn, c.lateness, m.marked, m.decide), func(t *testing.T) {
 				var s script
-				s.random(11, gate.Config{Windows: c.fn, AllowedLateness: c.lateness, Watermarked: marked}, 30)
-				s.check(t, gate.Config{Watermarked: marked}, func(sc beam.Scope) beam.PCollection {
+				s.random(11, gate.Config{Windows: c.fn, AllowedLateness: c.lateness, Watermarked: m.marked, MarksDecide: m.decide}, 30)
+				s.check(t, gate.Config{Watermarked: m.marked, MarksDecide: m.decide}, func(sc beam.Scope) beam.PCollection {
 					col := s.tl.Create(sc)
-					if marked {
+					if m.marked {
 						col = beam.ParDo(sc, withMark, col)
 					}
 					return beam.WindowInto(sc, c.beam, col, beam.AllowedLateness(c.lateness))
 				})
 			})
+		}
+	}
+}
+
+// TestMarksDecide reads a live source in bundles of many sizes: the runner, which is
+// behind by up to all of it, has no say. In the graph nothing is grouped.
+func TestMarksDecide(t *testing.T) {
+	for i, perBundle := range []int{1, 13, 1000} {
+		for _, lateness := range []time.Duration{0, 25 * ms} {
+			t.Run(fmt.Sprintf("bundle=%d/lateness=%v", perBundle, lateness), func(t *testing.T) {
+				cfg := gate.Config{
+					Windows: windowfns.Sliding{Size: 30 * ms, Period: 10 * ms}, AllowedLateness: lateness,
+					Watermarked: true, MarksDecide: true, Shards: 1 + 2*i,
+				}
+				rng := rand.New(rand.NewPCG(uint64(i), 4))
+				var s script
+				wm := int64(math.MinInt64)
+				for i := range 120 {
+					at := 1_800_000_000_000 + 2*int64(i) - rng.Int64N(4)*rng.Int64N(30)
+					e := event{ID: i / 2, Note: "live"}
+					s.tl.At(at, e)
+					e.Mark = wm
+					s.judge(cfg, at, wm, e)
+					if at > wm {
+						wm = at
+						s.tl.Watermark(wm)
+					}
+				}
+				for i := range s.passed {
+					s.passed[i].Value.Mark = 0
+				}
+				for i := range s.missed {
+					s.missed[i].Value.Mark = 0
+				}
+				if len(s.missed) == 0 {
+					t.Fatal("nothing is late")
+				}
+				s.check(t, cfg, func(sc beam.Scope) beam.PCollection { return s.tl.Live(sc, perBundle) })
+			})
+		}
+	}
+	for _, decide := range []bool{false, true} {
+		p, s := beam.NewPipelineWithRoot()
+		cfg := gate.Config{Windows: windowfns.Tumbling{Size: ms}, AllowedLateness: ms, Watermarked: true, MarksDecide: decide}
+		gate.Split(s, cfg, beam.ParDo(s, withMark, beam.Create(s, event{})))
+		edges, _, err := p.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		grouped := slices.ContainsFunc(edges, func(e *graph.MultiEdge) bool { return e.Op == graph.CoGBK })
+		if grouped == decide {
+			t.Errorf("MarksDecide = %v, and there are GroupByKeys: %v", decide, grouped)
 		}
 	}
 }
@@ -260,6 +321,7 @@ func TestErrors(t *testing.T) {
 		{"negative shards", gate.Config{Windows: ok, Shards: -1}, events, "gate.Split: Shards = -1, want "},
 		{"KV", gate.Config{Windows: ok}, beam.ParDo(s, withKey, events), "gate.Split: input = PCollection<KV<string,gate_test.event>>, want single elements: put the key and the value of a KV into a struct"},
 		{"no marks", gate.Config{Windows: ok, Watermarked: true}, events, "gate.Split: input = PCollection<gate_test.event>, want KV<int64, T> where Watermarked is set: "},
+		{"marks that are not there decide", gate.Config{Windows: ok, MarksDecide: true}, events, "gate.Split: MarksDecide without Watermarked, want both: it is about marks"},
 		{"no input", gate.Config{Windows: ok}, beam.PCollection{}, "gate.Split: invalid scope or input, want both from one pipeline"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

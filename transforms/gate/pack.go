@@ -139,12 +139,11 @@ func (p *packer) add(tMs int64, v any, mark int64, windows []windowfns.Window, o
 			doubtful++
 		}
 	}
-	if doubtful == 0 && !full {
-		return nil
-	}
-	if doubtful > 0 && p.Intake.MarksDecide {
+	switch {
+	case doubtful == 0:
+	case p.Intake.MarksDecide:
 		full = p.late.Add(&routing.LateRecord{TimeMs: tMs, Missed: windows[:doubtful], All: doubtful == len(windows), Raw: body}) || full
-	} else {
+	default:
 		it.Windows, it.Raw = len(windows), body
 		full = p.Intake.Gate(&p.gated, shard, windows[:doubtful], it) || full
 	}

@@ -26,6 +26,7 @@ func TestDoFnsTravel(t *testing.T) {
 	}
 	packer := packer{Intake: intake.Reader{
 		Type: beam.EncodedType{T: reflect.TypeFor[string]()}, Fn: windows, Shards: 3, Routing: routing.Config{LatenessMs: 5, Layered: true},
+		MarksDecide: true,
 	}}
 	for _, fn := range []any{
 		&packFn{packer: packer}, &packMarkedFn{packer: packer}, &packPlacedFn{packer: packer},

@@ -149,6 +149,7 @@ func TestConfigErrors(t *testing.T) {
 		{name: "KV", cfg: gmv.Config{Windows: ok}, input: pairs, fn: entryOf, want: "input = PCollection<KV<string,gmv_test.sale>>, want single elements: put the key and the value of a KV into a struct"},
 		{name: "no marks", cfg: gmv.Config{Windows: ok, Watermarked: true}, want: "input = PCollection<gmv_test.sale>, want KV<int64, T> where Watermarked is set: the watermark in ms, then the element"},
 		{name: "marks of another type", cfg: gmv.Config{Windows: ok, Watermarked: true}, input: pairs, want: "input = PCollection<KV<string,gmv_test.sale>>, want KV<int64, T> where Watermarked is set: the watermark in ms, then the element"},
+		{name: "marks that are not there decide", cfg: gmv.Config{Windows: ok, MarksDecide: true}, want: "MarksDecide without Watermarked, want both: it is about marks"},
 		{name: "no function", cfg: gmv.Config{Windows: ok}, fn: 7, want: "entryOf = int, want func(gmv_test.sale) gmv.Entry"},
 		{name: "wrong result", cfg: gmv.Config{Windows: ok}, fn: wrongResult, want: "entryOf = func(gmv_test.sale) int64, want func(gmv_test.sale) gmv.Entry"},
 	} {

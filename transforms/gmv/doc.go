@@ -11,8 +11,8 @@
 // [PerKeyWithCounts] says besides what became of the elements of each window and
 // currency, in numbers and in money: assigned = added + late.
 //
-// What a pane contains, what happens to late elements, how long state lives and
-// when rows are emitted is as in package aggregate, with the counts and the
+// What a pane contains, who decides what is late and what happens to it, how long
+// state lives and when rows are emitted is as in package aggregate, with the counts and the
 // latest element timestamp beside the sum. An element is what entryOf makes of
 // it; keep elements that have no key or amount out beforehand.
 package gmv
