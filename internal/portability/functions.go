@@ -11,6 +11,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	v1pb "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx/v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/protox"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/vet"
 	"github.com/google/go-cmp/cmp"
@@ -119,6 +120,12 @@ func travelled(edge *graph.MultiEdge) (any, error) {
 var asSent = cmp.Options{
 	cmp.Exporter(func(reflect.Type) bool { return true }),
 	cmp.Comparer(func(a, b reflect.Type) bool { return a == b }),
+	cmp.Comparer(func(a, b reflectx.Func) bool {
+		if a == nil || b == nil {
+			return a == b
+		}
+		return a.Name() == b.Name()
+	}),
 	// The function of a Combining state travels with the state, not with the DoFn.
 	cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".combineFn" }, cmp.Ignore()),
 }
