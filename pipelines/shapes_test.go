@@ -51,25 +51,28 @@ type shape struct {
 	build func(s beam.Scope, n int) error
 }
 
+// minutes is n of them.
+func minutes(n int) time.Duration { return time.Duration(n) * time.Minute }
+
 // windowKinds are all kinds of windows, also such that an element has many of.
 var windowKinds = []struct {
 	name string
-	fn   func(n time.Duration) windowfns.Fn
+	fn   func(n int) windowfns.Fn
 }{
-	{"tumbling", func(n time.Duration) windowfns.Fn { return windowfns.Tumbling{Size: n * time.Minute} }},
-	{"sliding", func(n time.Duration) windowfns.Fn {
-		return windowfns.Sliding{Size: 3 * n * time.Minute, Period: n * time.Minute}
+	{"tumbling", func(n int) windowfns.Fn { return windowfns.Tumbling{Size: minutes(n)} }},
+	{"sliding", func(n int) windowfns.Fn {
+		return windowfns.Sliding{Size: 3 * minutes(n), Period: minutes(n)}
 	}},
-	{"sliding far", func(n time.Duration) windowfns.Fn {
-		return windowfns.Sliding{Size: 24 * time.Hour, Period: n * time.Minute}
+	{"sliding far", func(n int) windowfns.Fn {
+		return windowfns.Sliding{Size: 24 * time.Hour, Period: minutes(n)}
 	}},
-	{"cumulative", func(n time.Duration) windowfns.Fn {
-		return windowfns.Cumulative{Step: n * time.Hour, Size: 6 * time.Hour}
+	{"cumulative", func(n int) windowfns.Fn {
+		return windowfns.Cumulative{Step: 60 * minutes(n), Size: 6 * time.Hour}
 	}},
-	{"calendar", func(n time.Duration) windowfns.Fn {
+	{"calendar", func(n int) windowfns.Fn {
 		return windowfns.Calendar{Unit: windowfns.Month, Zone: []string{"", "UTC", "Europe/Berlin"}[n]}
 	}},
-	{"sessions", func(n time.Duration) windowfns.Fn { return windowfns.Session{Gap: n * time.Minute} }},
+	{"sessions", func(n int) windowfns.Fn { return windowfns.Session{Gap: minutes(n)} }},
 }
 
 // An extra asks for more rows, or for counts.
@@ -102,7 +105,7 @@ var latenesses = []struct {
 	of   func(n int) time.Duration
 }{
 	{"no lateness", func(int) time.Duration { return 0 }},
-	{"lateness", func(n int) time.Duration { return time.Duration(n) * time.Minute }},
+	{"lateness", minutes},
 }
 
 // eachConfig calls f with all windows, each with and without lateness, and extras.
@@ -111,7 +114,7 @@ func eachConfig(with []extra, f func(name string, of func(n int) aggregate.Confi
 		for _, l := range latenesses {
 			for _, e := range with {
 				f(w.name+"/"+l.name+"/"+e.name, func(n int) aggregate.Config {
-					cfg := aggregate.Config{Windows: w.fn(time.Duration(n)), AllowedLateness: l.of(n), Shards: n}
+					cfg := aggregate.Config{Windows: w.fn(n), AllowedLateness: l.of(n), Shards: n}
 					e.set(&cfg, n)
 					return cfg
 				}, e.counted)
@@ -197,7 +200,7 @@ func joinShapes() (shapes []shape) {
 }
 
 func joinConfig(typ joins.Type, lateness time.Duration, n int) joins.Config {
-	return joins.Config{Upper: time.Duration(n) * time.Minute, Type: typ, AllowedLateness: lateness, Shards: n, MaxRowsPerKey: n}
+	return joins.Config{Upper: minutes(n), Type: typ, AllowedLateness: lateness, Shards: n, MaxRowsPerKey: n}
 }
 
 // libraryShapes are the transforms on elements of a user's own: without marks, and
