@@ -24,12 +24,18 @@ func init() {
 	register.Function1x1(saleEntry)
 	register.Function1x1(saleValue)
 	register.Function1x2(shopOf)
+	register.Function1x2(marked)
 	register.Function3x1(saleOf)
 	beam.RegisterType(reflect.TypeFor[sale]())
 }
 
-// sale is an element of a user's own, with no mark.
+// sale is an element of a user's own.
 type sale struct{ Shop string }
+
+// WatermarkMs is the mark, where marks are asked for.
+func (sale) WatermarkMs() int64 { return 0 }
+
+func marked(s sale) (int64, sale) { return 0, s }
 
 func saleEntry(s sale) gmv.Entry { return gmv.Entry{Key: s.Shop, Minor: 1} }
 
@@ -203,8 +209,8 @@ func joinConfig(typ joins.Type, lateness time.Duration, n int) joins.Config {
 	return joins.Config{Upper: minutes(n), Type: typ, AllowedLateness: lateness, Shards: n, MaxRowsPerKey: n}
 }
 
-// libraryShapes are the transforms on elements of a user's own: without marks, and
-// in windows of Beam's.
+// libraryShapes are the transforms on elements of a user's own: with marks that do
+// not decide, without any, and in windows of Beam's.
 func libraryShapes() (shapes []shape) {
 	add := func(name string, of func(n int) aggregate.Config, prepare func(beam.Scope, beam.PCollection) beam.PCollection) {
 		sales := func(s beam.Scope) beam.PCollection { return prepare(s, beam.Create(s, sale{"a"})) }
@@ -219,12 +225,17 @@ func libraryShapes() (shapes []shape) {
 			}},
 			shape{"gate.Split/" + name, func(s beam.Scope, n int) error {
 				cfg := of(n)
-				_, _, err := gate.TrySplit(s, gate.Config{Windows: cfg.Windows, AllowedLateness: cfg.AllowedLateness, Shards: n}, sales(s))
+				_, _, err := gate.TrySplit(s, gate.Config{Windows: cfg.Windows, AllowedLateness: cfg.AllowedLateness, Watermarked: cfg.Watermarked, Shards: n}, sales(s))
 				return err
 			}})
 	}
 	eachConfig([]extra{nothing, all}, func(name string, of func(int) aggregate.Config, _ bool) {
 		add(name, of, func(_ beam.Scope, col beam.PCollection) beam.PCollection { return col })
+		add(name+"/marks", func(n int) aggregate.Config {
+			cfg := of(n)
+			cfg.Watermarked = true
+			return cfg
+		}, func(s beam.Scope, col beam.PCollection) beam.PCollection { return beam.ParDo(s, marked, col) })
 	})
 	for name, fn := range map[string]*window.Fn{"fixed": window.NewFixedWindows(time.Minute), "sliding": window.NewSlidingWindows(time.Minute, time.Hour)} {
 		for _, l := range latenesses {
@@ -236,12 +247,16 @@ func libraryShapes() (shapes []shape) {
 	}
 	for _, l := range latenesses {
 		for _, typ := range joins.Types {
-			shapes = append(shapes, shape{"joins.Interval/" + l.name + "/" + string(typ), func(s beam.Scope, n int) error {
-				left := beam.ParDo(s, shopOf, beam.Create(s, sale{"a"}))
-				right := beam.ParDo(s, shopOf, beam.Create(s, sale{"a"}))
-				_, err := joins.TryInterval(s, joinConfig(typ, l.of(n), n), saleOf, left, right)
-				return err
-			}})
+			for _, marks := range []string{"no marks", "marks"} {
+				shapes = append(shapes, shape{"joins.Interval/" + l.name + "/" + string(typ) + "/" + marks, func(s beam.Scope, n int) error {
+					left := beam.ParDo(s, shopOf, beam.Create(s, sale{"a"}))
+					right := beam.ParDo(s, shopOf, beam.Create(s, sale{"a"}))
+					cfg := joinConfig(typ, l.of(n), n)
+					cfg.Watermarked = marks == "marks"
+					_, err := joins.TryInterval(s, cfg, saleOf, left, right)
+					return err
+				}})
+			}
 		}
 	}
 	return shapes
