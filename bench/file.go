@@ -42,7 +42,7 @@ func gmvFromFile(ctx context.Context, o options) error {
 	return fromFile(ctx, o, windows, 1, func(src pipelines.Source) pipeline {
 		src.Fields.Value = ""
 		g := pipelines.GMV{Source: src}
-		g.Rows = pipelines.Outlet{ID: "rows"}
+		g.Rows = pipelines.Outlet{To: sink.To{ID: "rows"}}
 		g.Config.Windows, g.Config.Shards = windows, o.shards
 		return g
 	})
@@ -59,7 +59,7 @@ func averageFromFile(ctx context.Context, o options) error {
 	return fromFile(ctx, o, windows, each, func(src pipelines.Source) pipeline {
 		src.Fields.Amount = ""
 		a := pipelines.Average{Source: src}
-		a.Rows = pipelines.Outlet{ID: "rows"}
+		a.Rows = pipelines.Outlet{To: sink.To{ID: "rows"}}
 		a.Config.Windows, a.Config.AllowedLateness, a.Config.Shards = windows, o.lateness, o.shards
 		return a
 	})

@@ -14,6 +14,7 @@ import (
 
 	"tidemark/connectors/files"
 	"tidemark/connectors/records"
+	"tidemark/connectors/sink"
 	"tidemark/pipelines"
 )
 
@@ -40,7 +41,7 @@ func joinFromFiles(ctx context.Context, o options) error {
 		MaxRecordBytes: files.DefaultMaxRecordBytes,
 	}}
 	batch.Config.Upper, batch.Config.Shards = o.window, o.shards
-	batch.Rows = pipelines.Outlet{ID: "rows"}
+	batch.Rows = pipelines.Outlet{To: sink.To{ID: "rows"}}
 	stream := batch
 	stream.Stream = &files.PairConfig{MaxOutOfOrderness: fileDisorderMs * time.Millisecond}
 	ours := func(j pipelines.Join) func() (outcome, error) {

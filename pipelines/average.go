@@ -26,7 +26,6 @@ type Average struct {
 
 // Build adds the pipeline to s.
 func (a Average) Build(s beam.Scope) error {
-	to := writer{Outputs: a.Outputs}
 	in, bad, err := a.read(s)
 	if err != nil {
 		return err
@@ -40,7 +39,7 @@ func (a Average) Build(s beam.Scope) error {
 		var counts beam.PCollection
 		if averages, counts, late, err = average.TryPerKeyWithCounts(s, cfg, valueOf, in); err == nil {
 			s := s.Scope("counts")
-			to.write(s, o, rows.AverageCountLines(s, counts))
+			o.write(s, rows.AverageCountLines(s, counts))
 		}
 	}
 	if err != nil {
@@ -48,14 +47,13 @@ func (a Average) Build(s beam.Scope) error {
 	}
 	if o := a.Rows; o.Wanted() {
 		s := s.Scope("rows")
-		to.write(s, o, rows.AverageLines(s, o.Format, a.Config.AllowedLateness, averages))
+		o.write(s, rows.AverageLines(s, o.Format, a.Config.AllowedLateness, averages))
 	}
-	to.writeLate(s, late)
+	a.writeLate(s, late)
 	if o := a.Bad; o.Wanted() {
 		s := s.Scope("bad")
-		to.write(s, o, rows.BadLines(s, o.Format, bad))
+		o.write(s, rows.BadLines(s, o.Format, bad))
 	}
-	to.finish(s)
 	return nil
 }
 

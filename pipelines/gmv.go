@@ -26,7 +26,6 @@ type GMV struct {
 
 // Build adds the pipeline to s.
 func (g GMV) Build(s beam.Scope) error {
-	to := writer{Outputs: g.Outputs}
 	cfg := g.Config
 	in, bad, err := g.read(s)
 	if err != nil {
@@ -40,7 +39,7 @@ func (g GMV) Build(s beam.Scope) error {
 		var counts beam.PCollection
 		if totals, overflows, counts, late, err = gmv.TryPerKeyWithCounts(s, cfg, entryOf, in); err == nil {
 			s := s.Scope("counts")
-			to.write(s, o, rows.GMVCountLines(s, counts))
+			o.write(s, rows.GMVCountLines(s, counts))
 		}
 	}
 	if err != nil {
@@ -49,15 +48,14 @@ func (g GMV) Build(s beam.Scope) error {
 	currency := g.Fields.Currency != ""
 	if o := g.Rows; o.Wanted() {
 		s := s.Scope("rows")
-		to.write(s, o, rows.GMVLines(s, o.Format, currency, g.Config.AllowedLateness, totals))
+		o.write(s, rows.GMVLines(s, o.Format, currency, g.Config.AllowedLateness, totals))
 	}
-	to.writeLate(s, late)
+	g.writeLate(s, late)
 	if o := g.Bad; o.Wanted() {
 		s := s.Scope("bad")
 		refused := rows.OverflowLines(s.Scope("overflow"), o.Format, currency, overflows)
-		to.write(s, o, beam.Flatten(s, rows.BadLines(s, o.Format, bad), refused))
+		o.write(s, beam.Flatten(s, rows.BadLines(s, o.Format, bad), refused))
 	}
-	to.finish(s)
 	return nil
 }
 

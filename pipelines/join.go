@@ -20,7 +20,6 @@ type Join struct {
 
 // Build adds the pipeline to s.
 func (j Join) Build(s beam.Scope) error {
-	to := writer{Outputs: j.Outputs}
 	cfg := j.Config
 	iv, err := cfg.Interval()
 	if err != nil {
@@ -43,20 +42,19 @@ func (j Join) Build(s beam.Scope) error {
 		if cfg.Type == joins.LeftSemi {
 			leftDue = rows.Decided
 		}
-		to.write(s, o, rows.JoinLines(s, o.Format, leftDue, rightDue, out.Rows))
+		o.write(s, rows.JoinLines(s, o.Format, leftDue, rightDue, out.Rows))
 	}
 	if o := j.Late; o.Wanted() {
 		s := s.Scope("late")
-		to.write(s, o, beam.Flatten(s,
+		o.write(s, beam.Flatten(s,
 			rows.JoinLateLines(s, o.Format, rows.Left, out.LateLeft),
 			rows.JoinLateLines(s, o.Format, rows.Right, out.LateRight)))
 	}
 	if o := j.Bad; o.Wanted() {
 		s := s.Scope("bad")
-		to.write(s, o, beam.Flatten(s, rows.BadLines(s, o.Format, bad),
+		o.write(s, beam.Flatten(s, rows.BadLines(s, o.Format, bad),
 			rows.OverLimitLines(s, o.Format, rows.Left, cfg.MaxRowsPerKey, out.OverLimitLeft),
 			rows.OverLimitLines(s, o.Format, rows.Right, cfg.MaxRowsPerKey, out.OverLimitRight)))
 	}
-	to.finish(s)
 	return nil
 }

@@ -7,17 +7,12 @@ import (
 	"tidemark/connectors/sink"
 )
 
-// Outlet is where the lines of an output go: the id of a sink ([sink.Write]) or, for
-// workers in other processes, a place ([sink.WriteTo]), and how they are written.
-// Without either they are counted and not written.
+// Outlet is where the lines of an output go, and how they are written. Without any
+// place to go to they are counted and not written.
 type Outlet struct {
-	ID     string
-	Place  sink.Place
+	sink.To
 	Format rows.Format
 }
-
-// Wanted reports whether there is anywhere for lines to go.
-func (o Outlet) Wanted() bool { return o.ID != "" || !o.Place.IsZero() }
 
 // Outputs are what a pipeline writes.
 type Outputs struct {
@@ -25,39 +20,18 @@ type Outputs struct {
 
 	// Counts takes what was assigned, added and late, by window.
 	Counts Outlet
-
-	// Done is the path of a file that is made when all is written ([sink.Done]); none
-	// where it is empty.
-	Done string
 }
 
-// writer adds outputs to a pipeline.
-type writer struct {
-	Outputs
-	written []beam.PCollection
-}
+// Wanted reports whether there is anywhere for lines to go.
+func (o Outlet) Wanted() bool { return !o.IsZero() }
 
-// write adds an output.
-func (w *writer) write(s beam.Scope, o Outlet, lines beam.PCollection) {
-	if o.Place.IsZero() {
-		w.written = append(w.written, sink.Write(s, o.ID, lines))
-		return
-	}
-	w.written = append(w.written, sink.WriteTo(s, o.Place, lines))
-}
-
-// finish ends the pipeline.
-func (w *writer) finish(s beam.Scope) {
-	if w.Done != "" {
-		sink.Done(s, w.Done, w.written...)
-	}
-}
+func (o Outlet) write(s beam.Scope, lines beam.PCollection) { sink.WriteTo(s, o.To, lines) }
 
 // writeLate adds the late output.
-func (w *writer) writeLate(s beam.Scope, late beam.PCollection) {
-	if !w.Late.Wanted() {
+func (o Outputs) writeLate(s beam.Scope, late beam.PCollection) {
+	if !o.Late.Wanted() {
 		return
 	}
 	s = s.Scope("late")
-	w.write(s, w.Late, rows.LateLines(s, w.Late.Format, late))
+	o.Late.write(s, rows.LateLines(s, o.Late.Format, late))
 }

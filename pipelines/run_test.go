@@ -39,7 +39,7 @@ func runAverage(t *testing.T, a Average) outcome {
 // runInto runs what build adds, which reads src and writes out.
 func runInto(t *testing.T, src *Source, to *Outputs, build func(beam.Scope) error) outcome {
 	t.Helper()
-	*to = Outputs{Rows: Outlet{ID: "rows"}, Late: Outlet{ID: "late"}, Bad: Outlet{ID: "bad"}}
+	*to = Outputs{Rows: Outlet{To: sink.To{ID: "rows"}}, Late: Outlet{To: sink.To{ID: "late"}}, Bad: Outlet{To: sink.To{ID: "bad"}}}
 	if src.MaxRecordBytes == 0 {
 		src.MaxRecordBytes = 1 << 20
 	}

@@ -11,6 +11,7 @@ import (
 	"tidemark/connectors/files"
 	"tidemark/connectors/records"
 	"tidemark/connectors/rows"
+	"tidemark/connectors/sink"
 	"tidemark/connectors/timeline"
 	"tidemark/joins"
 	"tidemark/transforms/aggregate"
@@ -157,7 +158,9 @@ func sourceOf(kind string, n int) Source {
 }
 
 func outputsOf(n int, counted bool) Outputs {
-	to := func(id string) Outlet { return Outlet{ID: id, Format: []rows.Format{"", rows.JSON, rows.CSV}[n]} }
+	to := func(id string) Outlet {
+		return Outlet{To: sink.To{ID: id}, Format: []rows.Format{"", rows.JSON, rows.CSV}[n]}
+	}
 	out := Outputs{Rows: to("rows"), Late: to("late"), Bad: to("bad")}
 	if counted {
 		out.Counts = to("counts")

@@ -122,6 +122,15 @@ func pipeName(f files.File) string {
 	return "the pipe " + f.Path
 }
 
+// bundles says how a streamed source reads: how many bytes at a time, and how long it
+// rests then. See files.StreamConfig.
+func bundles() (bytes int64, pause time.Duration) {
+	if !onCluster() {
+		return 0, 0
+	}
+	return 64 << 20, time.Second
+}
+
 // anywhere makes the paths of files those that workers in other folders need.
 func anywhere(found []files.File) ([]files.File, error) {
 	if !onCluster() {
@@ -175,6 +184,9 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 	}
 	if streamed && !*jobopts.Async {
 		j.done = filepath.Join(dir, "done")
+		if err := os.Mkdir(j.done, 0o777); err != nil {
+			return nil, err
+		}
 	}
 	p, s := beam.NewPipelineWithRoot()
 	if err := add(s, &j.outlets); err != nil {
@@ -199,7 +211,7 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 	}
 	defer j.progress(counts)()
 	switch err := on.Wait(j.untilDone(waiting, on)); {
-	case errors.Is(err, cluster.ErrCancelled) && streamed && exists(j.done):
+	case errors.Is(err, cluster.ErrCancelled) && streamed && j.written():
 		// by us
 	case waiting.Err() == nil && err != nil:
 		return nil, err
@@ -224,7 +236,7 @@ func (j *job) untilDone(ctx context.Context, on *cluster.Job) context.Context {
 	go func() {
 		tick := time.NewTicker(doneEvery)
 		defer tick.Stop()
-		for !exists(j.done) {
+		for !j.written() {
 			select {
 			case <-ctx.Done():
 				return
@@ -236,11 +248,6 @@ func (j *job) untilDone(ctx context.Context, on *cluster.Job) context.Context {
 		}
 	}()
 	return ctx
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return path != "" && err == nil
 }
 
 // countsOf are the counts of a job that has ended. They come from the workers in

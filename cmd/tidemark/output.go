@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -238,13 +239,13 @@ type outlets struct {
 	spools    map[string]*sink.Spool    // by flag; none where rows are live
 	appenders map[string]*sink.Appender // by flag; for the whole run
 	places    map[string]sink.Place     // by flag; of workers elsewhere
-	done      string                    // the path of what says that all is written, or empty
+	done      string                    // a folder for what says that an output is written; none where empty
 }
 
 // outputs are those of a pipeline.
 func (o *outlets) outputs() pipelines.Outputs {
 	return pipelines.Outputs{
-		Rows: o.outlet("output"), Late: o.outlet("late_output"), Bad: o.outlet("bad_output"), Counts: o.outlet(countsOutput), Done: o.done,
+		Rows: o.outlet("output"), Late: o.outlet("late_output"), Bad: o.outlet("bad_output"), Counts: o.outlet(countsOutput),
 	}
 }
 
@@ -338,9 +339,12 @@ func (o *outlets) outlet(flag string) pipelines.Outlet {
 	if i < 0 {
 		return pipelines.Outlet{}
 	}
-	to := pipelines.Outlet{Format: o.list[i].format, Place: o.places[flag]}
-	if to.Place.IsZero() {
+	to := pipelines.Outlet{Format: o.list[i].format}
+	if to.Place = o.places[flag]; to.Place.IsZero() {
 		to.ID = o.id(flag)
+	}
+	if o.done != "" {
+		to.Done = filepath.Join(o.done, flag)
 	}
 	return to
 }
@@ -373,6 +377,16 @@ func (o *outlets) release(counts *tally.Tally, interrupted bool) error {
 		return nil
 	}
 	return o.mart.release(o, counts, interrupted)
+}
+
+// written reports whether all outputs say that they are written.
+func (o *outlets) written() bool {
+	for _, out := range o.list {
+		if _, err := os.Stat(filepath.Join(o.done, out.flag)); o.done == "" || err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // collect gathers what workers elsewhere have left to be put in place.

@@ -167,10 +167,7 @@ func TestRefusedInputs(t *testing.T) {
 }
 
 func TestRefusedRows(t *testing.T) {
-	const (
-		gmv     = "gmv --window 1h --input in.ndjson "
-		process = "--runner flink --environment_type PROCESS --environment_config x "
-	)
+	const gmv = "gmv --window 1h --input in.ndjson "
 	const play = "gmv --window 1h --timeline play.ndjson "
 	refuse(t, []usageCase{
 		{"early at none", gmv + "--early_count 0", []string{"--early_count = 0, want at least 1"}},
@@ -197,10 +194,7 @@ func TestRefusedRows(t *testing.T) {
 }
 
 func TestRefusedOutputs(t *testing.T) {
-	const (
-		gmv     = "gmv --window 1h --input in.ndjson "
-		process = "--runner flink --environment_type PROCESS --environment_config x "
-	)
+	const gmv = "gmv --window 1h --input in.ndjson "
 	const play = "gmv --window 1h --timeline play.ndjson "
 	cases := []usageCase{
 		{"empty", gmv + "--output=''", []string{"--output: output is empty, want - or a path that ends in .ndjson"}},
@@ -228,7 +222,10 @@ func TestRefusedOutputs(t *testing.T) {
 }
 
 func TestRefusedRest(t *testing.T) {
-	const gmv = "gmv --window 1h --input in.ndjson --output old.ndjson "
+	const (
+		gmv     = "gmv --window 1h --input in.ndjson --output old.ndjson "
+		process = "--runner flink --environment_type PROCESS --environment_config x "
+	)
 	refuse(t, []usageCase{
 		{"unknown command", "gvm", []string{`unknown command "gvm", want one of gmv`}},
 		{"format", gmv + "--format xml", []string{`--format = "xml", want json, pipe or table`}},
@@ -272,7 +269,7 @@ func TestRefusedRest(t *testing.T) {
 		{"workers elsewhere without a cluster", gmv + "--environment_type DOCKER", []string{"--environment_type DOCKER without --runner flink, want both"}},
 		{"workers in processes", gmv + "--runner flink --environment_type PROCESS", []string{"--environment_type PROCESS without --environment_config, want both, as in"}},
 		{"workers nowhere", gmv + "--runner flink --environment_type POD", []string{"--environment_type POD, want LOOPBACK, PROCESS, EXTERNAL or DOCKER"}},
-		{"a stream from elsewhere on standard output", gmv + process + "--stream", []string{"--output - with --stream and --environment_type PROCESS, want a file or a mart"}},
+		{"a stream from elsewhere on standard output", "gmv --window 1h --input in.ndjson " + process + "--stream", []string{"--output - with --stream and --environment_type PROCESS, want a file or a mart"}},
 		{"standard input on a cluster", "gmv --window 1h --input - --runner flink", []string{"standard input with --runner flink, want files: after a failure"}},
 		{"checkpoints without a cluster", gmv + "--checkpoint_interval 1s", []string{"--checkpoint_interval without --runner flink, want both"}},
 		{"a savepoint without a cluster", gmv + "--savepoint_path file:///s", []string{"--savepoint_path without --runner flink, want both"}},

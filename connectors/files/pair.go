@@ -45,6 +45,9 @@ type PairConfig struct {
 	// BundleBytes is how much is read of both sides between two checkpoints,
 	// between which the watermark of the runner stands still; 0 is 4 MiB.
 	BundleBytes int64
+
+	// Pause is how long the source rests after each of them; see [StreamConfig].
+	Pause time.Duration
 }
 
 // PairInput is what a stream of two inputs reads: of each, one file after the
@@ -79,7 +82,7 @@ func init() {
 func StreamPair(s beam.Scope, cfg PairConfig, left, right []File) (l, r, bad beam.PCollection) {
 	s = s.Scope("files.StreamPair")
 	return beam.ParDo3(s, &pairFn{
-		pace:    newPace(cfg.MaxRecordBytes, cfg.MaxOutOfOrderness, cfg.FutureLimit, cfg.BundleBytes),
+		pace:    newPace(cfg.MaxRecordBytes, cfg.MaxOutOfOrderness, cfg.FutureLimit, cfg.BundleBytes, cfg.Pause),
 		Left:    cfg.Left,
 		Right:   cfg.Right,
 		IdleMs:  cfg.IdleTimeout.Milliseconds(),
@@ -154,5 +157,5 @@ func (f *pairFn) ProcessElement(ctx context.Context, j *joint, rt *sdf.LockRTrac
 	case ended:
 		b.finish()
 	}
-	return sdf.ResumeProcessingIn(0), nil
+	return sdf.ResumeProcessingIn(f.Pause), nil
 }

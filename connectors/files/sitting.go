@@ -31,6 +31,7 @@ type pace struct {
 	OutOfOrderMs   int64
 	FutureMs       int64
 	BundleBytes    int64
+	Pause          time.Duration // between two bundles
 	Grace          time.Duration
 
 	tally    *tally.Tally
@@ -41,12 +42,13 @@ type pace struct {
 	patience time.Duration
 }
 
-func newPace(maxRecordBytes int, outOfOrder, future time.Duration, bundle int64) pace {
+func newPace(maxRecordBytes int, outOfOrder, future time.Duration, bundle int64, pause time.Duration) pace {
 	return pace{
 		MaxRecordBytes: maxRecordBytes,
 		OutOfOrderMs:   outOfOrder.Milliseconds(),
 		FutureMs:       future.Milliseconds(),
 		BundleBytes:    cmp.Or(bundle, bundleBytes),
+		Pause:          pause,
 		Grace:          grace,
 	}
 }

@@ -34,6 +34,11 @@ type StreamConfig struct {
 	// BundleBytes is how much is read between two checkpoints, between which
 	// the watermark stands still; 0 is 4 MiB.
 	BundleBytes int64
+
+	// Pause is how long the source rests after each of them. Beam's runner for Flink
+	// knows whole seconds only, and can lose its place in a source that goes on at
+	// once: give it a second, and large bundles.
+	Pause time.Duration
 }
 
 // Input is what a stream reads, one file after the other.
@@ -59,7 +64,7 @@ func init() {
 func Stream(s beam.Scope, cfg StreamConfig, files []File) (records, bad beam.PCollection) {
 	s = s.Scope("files.Stream")
 	return beam.ParDo2(s, &streamFn{
-		pace:    newPace(cfg.MaxRecordBytes, cfg.MaxOutOfOrderness, cfg.FutureLimit, cfg.BundleBytes),
+		pace:    newPace(cfg.MaxRecordBytes, cfg.MaxOutOfOrderness, cfg.FutureLimit, cfg.BundleBytes, cfg.Pause),
 		Fields:  cfg.Fields,
 		KeepRaw: cfg.KeepRaw,
 	}, beam.Create(s, Input{files}))
@@ -154,14 +159,14 @@ func (f *streamFn) ProcessElement(ctx context.Context, w *bounded, rt *sdf.LockR
 	default:
 		rt.TryClaim(b.in.turn())
 	}
-	return sdf.ResumeProcessingIn(0), nil
+	return sdf.ResumeProcessingIn(f.Pause), nil
 }
 
 // finish goes behind the last file.
 func (f *streamFn) finish(w *bounded, rt *sdf.LockRTracker, over int64) (sdf.ProcessContinuation, error) {
 	w.ms = infinity
 	rt.TryClaim(claim{file: over})
-	return sdf.ResumeProcessingIn(0), nil
+	return sdf.ResumeProcessingIn(f.Pause), nil
 }
 
 // streamBundle is one bundle of a stream.

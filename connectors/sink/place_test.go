@@ -45,9 +45,12 @@ func TestWriteTo(t *testing.T) {
 	must(t, err)
 	for range 2 {
 		p, s := beam.NewPipelineWithRoot()
-		WriteTo(s, file, beam.Create(s, []byte(orderedBatch("b 1", "a 2"))))
-		WriteTo(s, shared, beam.Create(s, []byte(orderedBatch("b 1", "a 2", "a 1"))))
+		WriteTo(s, To{Place: file}, beam.Create(s, []byte(orderedBatch("b 1", "a 2"))))
+		WriteTo(s, To{Place: shared, Done: filepath.Join(dir, "done")}, beam.Create(s, []byte(orderedBatch("b 1", "a 2", "a 1"))))
 		must(t, ptest.Run(p))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "done")); err != nil {
+		t.Errorf("nothing says that all is written: %v", err)
 	}
 	text, err := os.ReadFile(target.uri)
 	must(t, err)

@@ -3,6 +3,8 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"sync"
 
@@ -38,21 +40,28 @@ func Forget(id string) { receivers.Delete(id) }
 // Input: PCollection<[]byte> in the global window, each element a batch made by
 // a [Packer]. Timestamps have no effect.
 //
-// Written is PCollection<KV<int64, int64>> and has no elements; where its watermark
-// is, everything is written (see [Done]).
-//
 // Write panics on a bad input, as Beam's constructors do.
-func Write(s beam.Scope, id string, lines beam.PCollection) (written beam.PCollection) {
-	return write(s, &writeFn{ID: id}, lines)
+func Write(s beam.Scope, id string, lines beam.PCollection) { WriteTo(s, To{ID: id}, lines) }
+
+// To says where lines go: to the receiver with an id, or to a place.
+type To struct {
+	ID    string
+	Place Place
+
+	// Done is the absolute path of an empty file that is made when all lines are
+	// written and none can come any more, that is, when their watermark is at its
+	// end. It is for a runner that keeps a stream running whose sources have ended,
+	// as Flink does. After a failure the file can be made again. None is made where
+	// it is empty.
+	Done string
 }
 
-// WriteTo is [Write] for workers in any process: each opens place once. A runner
+// IsZero reports whether lines go nowhere.
+func (t To) IsZero() bool { return t.ID == "" && t.Place.IsZero() }
+
+// WriteTo is [Write] for workers in any process: each opens a place once. A runner
 // that goes back to a checkpoint writes again what it had written since.
-func WriteTo(s beam.Scope, place Place, lines beam.PCollection) (written beam.PCollection) {
-	return write(s, &writeFn{Place: place}, lines)
-}
-
-func write(s beam.Scope, fn *writeFn, lines beam.PCollection) beam.PCollection {
+func WriteTo(s beam.Scope, to To, lines beam.PCollection) {
 	s = s.Scope("sink.Write")
 	switch {
 	case !lines.IsValid():
@@ -62,23 +71,46 @@ func write(s beam.Scope, fn *writeFn, lines beam.PCollection) beam.PCollection {
 	case lines.WindowingStrategy().Fn.Kind != window.GlobalWindows:
 		panic(fmt.Errorf("sink.Write: lines in windows of %v, want them in the global window", lines.WindowingStrategy().Fn))
 	}
+	if to.Done != "" {
+		if !filepath.IsAbs(to.Done) {
+			panic(fmt.Errorf("sink.Write: Done = %q, want an absolute path: workers have folders of their own", to.Done))
+		}
+		lines = beam.Flatten(s, lines, beam.ParDo(s, noLines, beam.Impulse(s)))
+	}
 	// There is no Reshuffle in front: it would hold all lines of a bundle in the
 	// runner, several times over.
-	nothing := beam.ParDo(s, fn, lines)
+	written := beam.ParDo(s, &writeFn{ID: to.ID, Place: to.Place}, lines)
 
 	// Prism keeps a core busy while it waits for a bundle of a stage that has
 	// no outputs. An output counts if another stage takes it, even if nothing
 	// ever comes.
-	beam.GroupByKey(s, nothing)
-	return nothing
+	grouped := beam.GroupByKey(s, written)
+	if to.Done != "" {
+		// What is grouped in the global window comes out at its end. (Flink's runner
+		// cannot have a Flatten behind writeFn, with a second source.)
+		beam.ParDo0(s, &doneFn{Path: to.Done}, grouped)
+	}
 }
 
 func init() {
 	register.DoFn2x1[[]byte, func(int64, int64), error](&writeFn{})
+	register.Function1x1(noLines)
+	register.DoFn2x1[int64, func(*int64) bool, error](&doneFn{})
 	register.Emitter2[int64, int64]()
+	register.Iter1[int64]()
 }
 
-// writeFn hands lines on and emits nothing.
+// noLines is a batch without lines.
+func noLines([]byte) []byte { return []byte{} }
+
+// doneFn makes a file.
+type doneFn struct{ Path string }
+
+func (f *doneFn) ProcessElement(int64, func(*int64) bool) error {
+	return os.WriteFile(f.Path, nil, 0o666)
+}
+
+// writeFn hands lines on. It emits something for a batch without lines only.
 type writeFn struct {
 	ID    string // of a receiver in this process
 	Place Place  // or where to open one
@@ -100,6 +132,10 @@ func (f *writeFn) StartBundle(func(int64, int64)) (err error) {
 	return nil
 }
 
-func (f *writeFn) ProcessElement(batch []byte, _ func(int64, int64)) error {
+func (f *writeFn) ProcessElement(batch []byte, written func(int64, int64)) error {
+	if len(batch) == 0 {
+		written(0, 0)
+		return nil
+	}
 	return f.to.AddBatch(batch)
 }

@@ -10,6 +10,7 @@ import org.apache.beam.runners.flink.FlinkJobInvoker;
 import org.apache.beam.runners.flink.FlinkJobServerDriver;
 import org.apache.beam.runners.flink.FlinkPipelineOptions;
 import org.apache.beam.runners.flink.FlinkPipelineRunner;
+import org.apache.beam.runners.fnexecution.provisioning.JobInfo;
 import org.apache.beam.runners.jobsubmission.JobInvocation;
 import org.apache.beam.sdk.io.FileSystems;
 import org.apache.beam.sdk.options.PipelineOptionsFactory;
@@ -67,6 +68,33 @@ public final class JobServer {
     System.exit(1);
   }
 
+  /** A job that can be cancelled: Beam's own only stops waiting for it. */
+  private static final class Invocation extends JobInvocation {
+    private final FlinkJob job;
+
+    Invocation(
+        JobInfo info,
+        ListeningExecutorService executor,
+        RunnerApi.Pipeline pipeline,
+        FlinkPipelineRunner runner,
+        FlinkJob job) {
+      super(info, executor, pipeline, runner);
+      this.job = job;
+    }
+
+    @Override
+    public synchronized void cancel() {
+      try {
+        job.cancel();
+      } catch (Exception e) {
+        LOG.error("Cancelling {}", getId(), e);
+        throw new StatusRuntimeException(
+            Status.UNAVAILABLE.withDescription("Flink does not cancel the job: " + e).withCause(e));
+      }
+      super.cancel();
+    }
+  }
+
   /** Starts the jobs that come in. */
   private static final class Server extends FlinkJobInvoker {
     private final Map<String, String> ofServer;
@@ -114,13 +142,18 @@ public final class JobServer {
 
       String id = String.format("%s_%s", options.getJobName(), UUID.randomUUID());
       LOG.info("Starting {} with {}", id, options);
-      return createJobInvocation(
-          id,
-          retrievalToken,
+      JobInfo info =
+          JobInfo.create(
+              id,
+              options.getJobName(),
+              retrievalToken,
+              PipelineOptionsTranslation.toProto(options));
+      return new Invocation(
+          info,
           executor,
           pipeline,
-          options,
-          new FlinkPipelineRunner(options, confDir, List.of()));
+          new FlinkPipelineRunner(options, confDir, List.of()),
+          new FlinkJob(master, options.getJobName(), options.getOptionsId()));
     }
 
     private static String flag(List<String> args, String name, String missing) {
