@@ -28,8 +28,11 @@
 //	late records             source, position; of joins, side
 //	bad records              source, position, side
 //
-// Of a row the newest (run, revision) wins; whatever the order in which rows
-// come, an older one never overwrites it. Of the others the newest run wins.
+// Of a row of an aggregate that of the newest run wins, and in a run the one that has
+// counted most elements or withdraws its window, and of these the newest revision:
+// whatever the order in which rows come, and also where a runner goes back to
+// a checkpoint and groups late elements in other revisions than before. Of the others
+// the newest run wins.
 //
 // [Run.Replace] makes the tables hold what the run has put out, and no more, in
 // one transaction. A row that is there already with the same content keeps the

@@ -44,7 +44,7 @@ func TestInsert(t *testing.T) {
 		},
 		{
 			"withdrawn row", Rows, strings.Replace(row("a", 8, 1, 0), `"2024-06-01T08:59:59.999Z"`, "null", 1),
-			"gmv 1717232400000|1717228800000|a||1|ON_TIME|0|1|1|1|null",
+			"gmv 1717232400000|1717228800000|a||1|ON_TIME|0|1|2|1|null",
 		},
 		{
 			"members in another order, and one more", Rows,

@@ -157,8 +157,8 @@ func row(key string, hour, revision, sum int) string {
 		previous = "1"
 	}
 	return fmt.Sprintf(`{"key":%q,"window_start":"2024-06-01T%02d:00:00Z","window_end":"2024-06-01T%02d:00:00Z","pane":"ON_TIME","revision":%d,`+
-		`"sum":%d,"previous_sum":%[6]s,"count":%[4]d,"previous_count":%[6]s,"max_event_time":"2024-06-01T%02[2]d:59:59.999Z"}`,
-		key, hour, hour+1, revision, sum, previous)
+		`"sum":%d,"previous_sum":%[6]s,"count":%[7]d,"previous_count":%[6]s,"max_event_time":"2024-06-01T%02[2]d:59:59.999Z"}`,
+		key, hour, hour+1, revision, sum, previous, revision+1)
 }
 
 // lateLine is a late record that missed an hour of 1 June 2024.

@@ -168,8 +168,11 @@ var (
 // noPosition is the position of a record that is not there; others are not below 0.
 const noPosition int64 = -1
 
-// newerRevision is when a row of any aggregate wins.
-const newerRevision = "excluded.revision > %[1]s.revision"
+// newerRevision is when a row of any aggregate wins. In a run each row of a key and
+// window has counted as many elements as those before it, or more, but for the one
+// that withdraws it, which has none and is the last. A runner that goes back to
+// a checkpoint numbers revisions anew: rows with fewer of them can say more.
+const newerRevision = "(excluded.count = 0, excluded.count, excluded.revision) > (%[1]s.count = 0, %[1]s.count, %[1]s.revision)"
 
 func columns(first []column, more ...column) []column {
 	return append(append([]column(nil), first...), more...)

@@ -115,7 +115,7 @@ type overLimitLinesFn struct {
 
 func (f *overLimitLinesFn) ProcessElement(et beam.EventTime, key string, r files.Row, emit emitLines) {
 	rec := Bad{Source: r.Source, Position: r.Position, Raw: r.Raw, Reason: OverLimitReason(key, f.Side, f.Limit)}
-	f.order = OrderRecord(f.order[:0], r.Source, r.Position)
+	f.order = orderText(OrderRecord(f.order[:0], r.Source, r.Position), string(f.Side))
 	f.text = appendSideBad(f.text[:0], f.Format, f.Side, &rec)
 	f.add(et, emit)
 }

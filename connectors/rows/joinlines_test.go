@@ -174,7 +174,7 @@ func TestOverLimitLines(t *testing.T) {
 		fn.StartBundle(emit)
 		fn.ProcessElement(5, c.key, *rowAt("f", 3), emit)
 		fn.FinishBundle(emit)
-		if diff := gocmp.Diff([]string{c.want}, lines); diff != "" || orders[0] != string(OrderRecord(nil, "f", 3)) {
+		if diff := gocmp.Diff([]string{c.want}, lines); diff != "" || orders[0] != string(orderText(OrderRecord(nil, "f", 3), "left")) {
 			t.Errorf("%s: mismatch (-want +got):\n%s", c.format, diff)
 		}
 	}
@@ -195,6 +195,10 @@ func TestJoinBadLines(t *testing.T) {
 		fn.FinishBundle(emit)
 		if diff := gocmp.Diff([]string{c.want}, lines); diff != "" || !json.Valid([]byte(lines[0])) {
 			t.Errorf("mismatch (-want +got):\n%s", diff)
+		}
+		// A join of a file with itself has each bad record twice.
+		if want := string(orderText(OrderRecord(nil, "f", 3), string(c.side))); orders[0] != want {
+			t.Errorf("order %q, want %q", orders[0], want)
 		}
 	}
 }

@@ -180,7 +180,7 @@ type badLinesFn struct {
 
 func (f *badLinesFn) ProcessElement(et beam.EventTime, b files.Bad, emit emitLines) {
 	rec := Bad{Source: b.Source, Position: b.Position, Raw: b.Raw, Reason: b.Reason}
-	f.order = OrderRecord(f.order[:0], b.Source, b.Position)
+	f.order = orderText(OrderRecord(f.order[:0], b.Source, b.Position), b.Side)
 	f.text = appendSideBad(f.text[:0], f.Format, Side(b.Side), &rec)
 	f.add(et, emit)
 }

@@ -148,6 +148,9 @@ func workerBinary(ctx context.Context) (bin string, done func(), err error) {
 // returns the error of ctx when that is done before; the job goes on.
 func (j *Job) Wait(ctx context.Context) error {
 	stream, err := j.client.GetMessageStream(ctx, &jobpb.JobMessagesRequest{JobId: j.ID})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return fmt.Errorf("following job %s: %w", j.ID, err)
 	}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"tidemark/connectors/sink"
+	"tidemark/internal/tally"
+	"tidemark/pipelines"
+)
+
+// release says when rows leave a run, and where they go in a file.
+type release int
+
+const (
+	// whole is for batch: all rows when the run has ended well, sorted, in place
+	// of what the file held.
+	whole release = iota
+	// played is for timelines: as whole, in the order of arrival.
+	played
+	// behind is for streams of files: all rows when the run has ended, in the
+	// order of arrival, behind what the file holds. A run that the runner lets
+	// down can be started again.
+	behind
+	// live is for pipes, and for streams on a cluster: as they come.
+	live
+)
+
+// outlets are the outputs of a run during one attempt at it.
+type outlets struct {
+	list   []output
+	how    release
+	stdout io.Writer
+	mart   *martSink // nil if there is none
+
+	number    int
+	spools    map[string]*sink.Spool    // by flag; none where rows are live
+	appenders map[string]*sink.Appender // by flag; for the whole run
+	places    map[string]sink.Place     // by flag; of workers elsewhere
+	done      string                    // a folder for what says that an output is written; none where empty
+}
+
+// outputs are those of a pipeline.
+func (o *outlets) outputs() pipelines.Outputs {
+	return pipelines.Outputs{
+		Rows: o.outlet("output"), Late: o.outlet("late_output"), Bad: o.outlet("bad_output"), Counts: o.outlet(countsOutput),
+	}
+}
+
+// streamed reports whether the input is a stream.
+func (r release) streamed() bool { return r == behind || r == live }
+
+func (o *outlets) id(flag string) string { return fmt.Sprintf("%s-%d", flag, o.number) }
+
+// open readies the outputs for an attempt.
+func (o *outlets) open(dir string, number int) error {
+	// Workers of an attempt that failed may still be running: what they write
+	// goes to an id that nobody asks for any more.
+	o.number, o.spools = number, map[string]*sink.Spool{}
+	if o.how.streamed() {
+		if err := o.appendTo(); err != nil {
+			return err
+		}
+	}
+	if workersElsewhere() {
+		return o.openElsewhere(dir)
+	}
+	for _, out := range o.list {
+		if o.how == live {
+			if out.target.IsZero() {
+				sink.Open(o.id(out.flag), martReceiver{o.mart.run, out.kind})
+			} else {
+				sink.Open(o.id(out.flag), o.appenders[out.flag])
+			}
+			continue
+		}
+		sink.Open(o.id(out.flag), o.newSpool(dir, out))
+	}
+	return nil
+}
+
+// newSpool makes the spool of an output.
+func (o *outlets) newSpool(dir string, out output) *sink.Spool {
+	sp := sink.NewSpool(dir, o.how == whole || out.target.IsZero())
+	if onCluster() && o.how == whole {
+		sp.Once() // a bundle can be repeated
+	}
+	o.spools[out.flag] = sp
+	return sp
+}
+
+// openElsewhere readies the outputs for workers in other processes: they write what
+// streams put out, and leave what a batch puts out for this process to put in place.
+func (o *outlets) openElsewhere(dir string) (err error) {
+	o.places = map[string]sink.Place{}
+	for _, out := range o.list {
+		var p sink.Place
+		switch {
+		case o.how != live:
+			o.newSpool(dir, out)
+			p, err = sink.Parts{Dir: dir, Name: out.flag}.Place()
+		case out.target.IsZero():
+			p, err = o.mart.place(out.kind)
+		default:
+			p, err = sink.AppendPlace(out.target, out.layout)
+		}
+		if err != nil {
+			return fmt.Errorf("--%s: %w", out.flag, err)
+		}
+		o.places[out.flag] = p
+	}
+	return nil
+}
+
+// appendTo opens files for appending, once.
+func (o *outlets) appendTo() error {
+	if o.appenders != nil {
+		return nil
+	}
+	o.appenders = map[string]*sink.Appender{}
+	for _, out := range o.list {
+		if out.target.IsZero() || o.how == behind && out.target.IsStdout() {
+			continue
+		}
+		a, err := sink.NewAppender(out.target, out.layout, o.stdout)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", out.flag, err)
+		}
+		o.appenders[out.flag] = a
+	}
+	return nil
+}
+
+// outlet is what the pipeline writes to for a flag.
+func (o *outlets) outlet(flag string) pipelines.Outlet {
+	i := slices.IndexFunc(o.list, func(out output) bool { return out.flag == flag })
+	if i < 0 {
+		return pipelines.Outlet{}
+	}
+	to := pipelines.Outlet{Format: o.list[i].format}
+	if to.Place = o.places[flag]; to.Place.IsZero() {
+		to.ID = o.id(flag)
+	}
+	if o.done != "" {
+		to.Done = filepath.Join(o.done, flag)
+	}
+	return to
+}
+
+// abandon drops what an attempt has written.
+func (o *outlets) abandon() {
+	for _, out := range o.list {
+		sink.Forget(o.id(out.flag))
+		if sp := o.spools[out.flag]; sp != nil {
+			_ = sp.Close()
+		}
+	}
+}
+
+// release lets the rows out. It is called when the run has ended well; a stream
+// that was interrupted has.
+func (o *outlets) release(counts *tally.Tally, interrupted bool) error {
+	if err := o.collect(); err != nil {
+		return err
+	}
+	for _, out := range o.list {
+		if out.target.IsZero() {
+			continue
+		}
+		if err := o.releaseOne(out); err != nil {
+			return fmt.Errorf("--%s: %w", out.flag, err)
+		}
+	}
+	if o.mart == nil {
+		return nil
+	}
+	return o.mart.release(o, counts, interrupted)
+}
+
+// written reports whether all outputs say that they are written.
+func (o *outlets) written() bool {
+	for _, out := range o.list {
+		if _, err := os.Stat(filepath.Join(o.done, out.flag)); o.done == "" || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// collect gathers what workers elsewhere have left to be put in place.
+func (o *outlets) collect() error {
+	for flag, sp := range o.spools {
+		if place := o.places[flag]; !place.IsZero() {
+			var parts sink.Parts
+			if err := json.Unmarshal([]byte(place.Config), &parts); err != nil {
+				return err
+			}
+			if err := parts.CopyTo(sp); err != nil {
+				return fmt.Errorf("--%s: %w", flag, err)
+			}
+		}
+	}
+	return nil
+}
+
+// detach leaves outputs to a job that goes on without this process.
+func (o *outlets) detach() error {
+	var errs []error
+	for _, a := range o.appenders {
+		errs = append(errs, a.Close())
+	}
+	if o.mart != nil {
+		errs = append(errs, o.mart.mart.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (o *outlets) releaseOne(out output) error {
+	sp, a := o.spools[out.flag], o.appenders[out.flag]
+	switch {
+	case o.how == live:
+		return a.Close()
+	case a != nil:
+		if err := a.AddSpool(sp); err != nil {
+			return err
+		}
+		return errors.Join(a.Close(), sp.Close())
+	default:
+		if err := sink.Commit(out.target, out.layout, sp, o.stdout); err != nil {
+			return err
+		}
+		return sp.Close()
+	}
+}
+
+// has reports whether an output was asked for by a flag.
+func (o *outlets) has(flag string) bool {
+	return slices.ContainsFunc(o.list, func(out output) bool { return out.flag == flag && !out.implied })
+}
