@@ -5,6 +5,7 @@
 //	tidemark average --input readings.ndjson --window 3m --every 1m
 //	tidemark join --left orders.ndjson --right payments.ndjson --lower 0s --upper 10m --type left
 //	tidemark reconcile --mart sqlite:mart.db
+//	tidemark gmv --input orders.ndjson --window 1h --runner flink
 //	tidemark gmv --help
 //
 // Exit status: 0 done; 1 the job failed; 2 wrong usage, found before anything

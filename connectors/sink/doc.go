@@ -17,6 +17,11 @@
 // behind what a file holds. What stands around lines, the header of a table, is
 // a [Layout].
 //
+// Workers in other processes have none of these at hand. [WriteTo] lets each of them
+// open a [Place] by itself: [AppendPlace] is an Appender of a file, [Parts] a folder
+// with a file for each worker, from which whoever submits takes the lines to a spool
+// when the job has ended. Other packages add kinds of places with [RegisterOpener].
+//
 // # Guarantees
 //
 // A file is written whole or not at all: to a temporary file in its folder, to
@@ -25,7 +30,10 @@
 // ones. Standard output gets nothing from a pipeline that fails.
 //
 // The lines of a sorted spool come out in the same order whatever order they
-// came in.
+// came in, and with [Spool.Once] each of those that are the same in order and text
+// once.
+//
+// A batch is in a part whole, or it is not read.
 //
 // # Limits
 //
@@ -37,7 +45,11 @@
 // in the folder.
 //
 // [Write] needs workers in the process that submits the pipeline: those of
-// Prism, and of other runners with --environment_type=LOOPBACK. A runner that
-// repeats a bundle after a failure repeats its lines; Prism fails the pipeline
-// instead.
+// Prism, and of other runners with --environment_type=LOOPBACK. [WriteTo] with
+// a place does not, but its files have to be within reach of all workers, under the
+// same path. Several processes can append to one file where files can be locked, as
+// on Unix; elsewhere one may.
+//
+// A runner that repeats a bundle after a failure repeats its lines; Prism fails the
+// pipeline instead. An Appender has them twice then.
 package sink

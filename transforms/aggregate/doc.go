@@ -112,7 +112,15 @@
 //
 // # Runners
 //
-// The fold is one DoFn with bags, a value and one timer family, which is what
-// Flink's portable runner can do. EARLY rows by delay need a trigger by processing
-// time, which that runner cannot do.
+// The fold is one DoFn with bags, a value and one timer family, in the global
+// window, and nothing has side inputs: that is what Flink's portable runner can do.
+// It is checked by internal/portability. Keys are dealt into Config.Shards shards,
+// and no more workers than that can share a fold. EARLY rows by delay need a trigger
+// by processing time, which was not tried on Flink.
+//
+// A runner that goes back to a checkpoint emits again what it had emitted since.
+// With MarksDecide, late elements and totals are the same then. Elements can share
+// EARLY and LATE rows otherwise than before, so that the last row of a key and window
+// can have a lower revision than one of before the failure. Without such rows each is
+// what it was. Counts are emitted again as well: whoever adds them up has them twice.
 package aggregate
