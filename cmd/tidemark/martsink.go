@@ -121,6 +121,9 @@ func (m *martSink) begin() (err error) {
 
 // summaryOf is the account of a run for the mart.
 func summaryOf(counts *tally.Tally) mart.Summary {
+	if counts == nil {
+		return mart.Summary{Unknown: true}
+	}
 	get := counts.Get
 	side := func(s tally.Side) mart.SideCounts {
 		return mart.SideCounts{

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tidemark/connectors/mart"
 	"tidemark/connectors/sink"
 	"tidemark/internal/tally"
 	"tidemark/pipelines"
@@ -87,8 +88,8 @@ func (o *outlets) open(dir string, number int) error {
 // newSpool makes the spool of an output.
 func (o *outlets) newSpool(dir string, out output) *sink.Spool {
 	sp := sink.NewSpool(dir, o.how == whole || out.target.IsZero())
-	if onCluster() && o.how == whole {
-		sp.Once() // a bundle can be repeated
+	if onCluster() && o.how == whole && out.kind != mart.Counts {
+		sp.Once() // a bundle can be repeated; but equal deltas of counts are two
 	}
 	o.spools[out.flag] = sp
 	return sp

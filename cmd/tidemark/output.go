@@ -78,15 +78,16 @@ func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
 			return outlets{}, err
 		}
 	}
-	if err := checkElsewhere(out); err != nil {
-		return outlets{}, err
-	}
 	toMart, to, err := o.martOutputs(p.info.Work, append(p.inputs, o.output, o.late, o.bad))
 	if err != nil {
 		return outlets{}, err
 	}
 	name, err := o.jobName(fs, to, p.command, p.sources)
 	if err != nil {
+		return outlets{}, err
+	}
+	out.list = append(out.list, toMart...)
+	if err := checkElsewhere(out); err != nil {
 		return outlets{}, err
 	}
 	if to == nil {
@@ -97,7 +98,7 @@ func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
 	if err := mart.CheckJob(to.path, to.info); err != nil {
 		return outlets{}, usagef("--job: %w", err)
 	}
-	out.list, out.mart = append(out.list, toMart...), to
+	out.mart = to
 	return out, nil
 }
 

@@ -25,6 +25,10 @@ func conserved(counts *tally.Tally) error {
 
 // summarize prints the last line on standard error.
 func (j *job) summarize(counts *tally.Tally) error {
+	if counts == nil {
+		_, err := fmt.Fprintln(j.stderr, "tidemark: done; the job server has no counts of a job that it has ended")
+		return err
+	}
 	refused := counts.Get(tally.Bad) + counts.Get(tally.Overflowed) + counts.Get(tally.OverLimit)
 	if refused > 0 && !j.has("bad_output") {
 		where := "--bad_output FILE takes them all, with reasons"

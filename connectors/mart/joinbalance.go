@@ -19,8 +19,8 @@ import (
 // many rows as left records were joined. Rows and late records that do not go to the
 // mart are not checked.
 type JoinBalance struct {
-	// Ended says that the run has ended. Before, and after a crash, no count is
-	// known.
+	// Ended says that the run has ended with counts. Before, and after a crash, no count is
+	// known, and neither where the workers of a cluster have kept them to themselves.
 	Ended bool
 
 	Type        string
@@ -59,7 +59,7 @@ WHERE job = ? AND (status IN ('done', 'interrupted') OR wrote_rows OR wrote_late
 		return err
 	}
 	counts := append([]any{&b.Bad, &sum.Assigned, &sum.Added, &sum.Late}, sum.joinCounts()...)
-	err = tx.QueryRow("SELECT bad, assigned, added, late, "+strings.Join(joinCountNames, ", ")+" FROM runs WHERE run = ? AND ended_ms IS NOT NULL", run).
+	err = tx.QueryRow("SELECT bad, assigned, added, late, "+strings.Join(joinCountNames, ", ")+" FROM runs WHERE run = ? AND ended_ms IS NOT NULL AND assigned IS NOT NULL", run).
 		Scan(counts...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -49,6 +49,9 @@ type Lines func(emit func(line []byte) error) error
 // Summary is the account of a run: records, (element, window) pairs or, of a join,
 // elements, and sums outside int64. Only a join has the rest.
 type Summary struct {
+	// Unknown says that nobody knows the rest: the columns are NULL.
+	Unknown bool
+
 	Read, Bad, Assigned, Added, Corrected, Late, Overflowed int64
 
 	OverLimit   int64
@@ -231,6 +234,9 @@ func (r *Run) superseded() error {
 
 // end writes how the run has ended.
 func (r *Run) end(status string, s Summary) error {
+	if s.Unknown {
+		return r.mart.exec("UPDATE runs SET status = ?, ended_ms = ? WHERE run = ?", status, r.mart.now().UnixMilli(), r.id)
+	}
 	err := r.mart.exec(`UPDATE runs SET status = ?, ended_ms = ?,
   read = ?, bad = ?, assigned = ?, added = ?, corrected = ?, late = ?, overflowed = ? WHERE run = ?`,
 		status, r.mart.now().UnixMilli(), s.Read, s.Bad, s.Assigned, s.Added, s.Corrected, s.Late, s.Overflowed, r.id)

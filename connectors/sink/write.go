@@ -3,6 +3,7 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -50,7 +51,7 @@ type To struct {
 
 	// Done is the absolute path of an empty file that is made when all lines are
 	// written and none can come any more, that is, when their watermark is at its
-	// end. It is for a runner that keeps a stream running whose sources have ended,
+	// end. Its folder need not be there any more then. It is for a runner that keeps a stream running whose sources have ended,
 	// as Flink does. After a failure the file can be made again. None is made where
 	// it is empty.
 	Done string
@@ -107,7 +108,11 @@ func noLines([]byte) []byte { return []byte{} }
 type doneFn struct{ Path string }
 
 func (f *doneFn) ProcessElement(int64, func(*int64) bool) error {
-	return os.WriteFile(f.Path, nil, 0o666)
+	err := os.WriteFile(f.Path, nil, 0o666)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // whoever wanted to know has gone
+	}
+	return err
 }
 
 // writeFn hands lines on. It emits something for a batch without lines only.
