@@ -28,9 +28,7 @@ func TestProcess(t *testing.T) {
 			want := c.succeed(t, dir, append(k.flags(k.streamed), into("embedded")...)...)
 			args := append(k.flags(k.streamed), into("flink")...)
 			got := c.succeed(t, dir, append(args, c.processFlags()...)...)
-			if want.summary() != got.summary() {
-				t.Errorf("summary %s, want %s", got.summary(), want.summary())
-			}
+			k.sameSummary(t, want, got)
 			k.compare(t, dir, "embedded", "flink", k.streamed)
 			c.noWorkers(t)
 		})
