@@ -1,0 +1,100 @@
+//go:build flink
+
+package flink
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite" // the driver of marts
+)
+
+// tables are those of a mart, but for the one of runs.
+var tables = []string{"gmv", "averages", "overflows", "window_counts", "joined", "join_late", "late", "bad"}
+
+// rowsOf are the rows of a table of a mart, each as text, but for the columns except.
+func rowsOf(t *testing.T, path, table string, except ...string) (all []string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	rows, err := db.Query("SELECT * FROM " + table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, pointers := make([]any, len(names)), make([]any, len(names))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(pointers...); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for i, name := range names {
+			if !slices.Contains(except, name) {
+				_, _ = fmt.Fprintf(&b, "%s=%v ", name, values[i])
+			}
+		}
+		all = append(all, b.String())
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestMart writes a mart with each runner. The same is in them, nothing of it is
+// lost, and nothing twice.
+func TestMart(t *testing.T) {
+	c := need(t)
+	// What is filled by which work; of a stream there are late records besides.
+	for _, k := range []struct {
+		work
+		filled, late []string
+	}{
+		{works[0], []string{"gmv", "window_counts", "bad"}, []string{"late"}},
+		{works[3], []string{"averages", "window_counts", "bad"}, []string{"late"}},
+		{join("full"), []string{"joined", "bad"}, []string{"join_late"}},
+	} {
+		modes(t, k.name, func(t *testing.T, streamed bool) {
+			dir := k.prepare(t)
+			to := func(mart string) []string {
+				return append(k.flags(streamed), "--output", "sqlite:"+mart, "--bad_output", "sqlite:"+mart, "--job", "work")
+			}
+			want := c.succeed(t, dir, to("embedded.db")...)
+			got := c.onFlink(t, dir, to("flink.db")...)
+			k.sameSummary(t, want, got)
+			if r := c.tidemark(t, dir, "reconcile", "--mart", "sqlite:flink.db"); r.status != 0 || r.stdout == "" {
+				t.Errorf("reconcile: %+v", r)
+			}
+			filled := k.filled
+			if streamed {
+				filled = append(slices.Clone(filled), k.late...)
+			}
+			for _, table := range tables {
+				var except []string
+				if streamed && k.totals {
+					except = path
+				}
+				rows := rowsOf(t, filepath.Join(dir, "embedded.db"), table, except...)
+				same(t, table, rows, rowsOf(t, filepath.Join(dir, "flink.db"), table, except...))
+				if slices.Contains(filled, table) != (len(rows) > 0) {
+					t.Errorf("%d rows in %s", len(rows), table)
+				}
+			}
+		})
+	}
+}

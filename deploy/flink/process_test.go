@@ -1,0 +1,109 @@
+//go:build flink
+
+package flink
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestProcess has the workers in processes of the TaskManager, in another folder
+// than the command. They end with the job.
+func TestProcess(t *testing.T) {
+	c := need(t)
+	for _, k := range []struct {
+		work
+		streamed bool
+	}{{works[0], false}, {join("full"), true}} {
+		t.Run(k.name, func(t *testing.T) {
+			dir := k.prepare(t)
+			want := c.succeed(t, dir, append(k.flags(k.streamed), into("embedded")...)...)
+			args := append(k.flags(k.streamed), into("flink")...)
+			got := c.succeed(t, dir, append(args, c.processFlags()...)...)
+			k.sameSummary(t, want, got)
+			k.compare(t, dir, "embedded", "flink", k.streamed)
+			c.noWorkers(t)
+		})
+	}
+}
+
+// noWorkers waits until no worker is left: neither what boot.sh records, nor a process.
+func (c *cluster) noWorkers(t *testing.T) {
+	t.Helper()
+	eventually(t, "no worker is left", func() bool {
+		folders, err := os.ReadDir(filepath.Join(c.home, "workers"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		processes, err := exec.Command("ps", "-eo", "command").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(folders) == 0 && !strings.Contains(string(processes), filepath.Join(c.home, "bin", "boot")+" ")
+	})
+}
+
+// jobState is what Flink says of the job of that name; "" if it knows none.
+func (c *cluster) jobState(t *testing.T, name string) string {
+	t.Helper()
+	reply, err := http.Get(fmt.Sprintf("http://localhost:%d/jobs/overview", c.restPort))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reply.Body.Close() }()
+	var all struct {
+		Jobs []struct{ Name, State string }
+	}
+	if err := json.NewDecoder(reply.Body).Decode(&all); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range all.Jobs {
+		if j.Name == name {
+			return j.State
+		}
+	}
+	return ""
+}
+
+// TestAsync leaves a stream to the cluster, which goes on until it is cancelled.
+func TestAsync(t *testing.T) {
+	c := need(t)
+	w := works[1]
+	dir := w.prepare(t)
+	c.succeed(t, dir, append(w.flags(true), into("embedded")...)...)
+
+	const name = "orders-async"
+	args := append(w.flags(true), into("flink")...)
+	r := c.succeed(t, dir, append(append(args, c.processFlags()...), "--async", "--job_name", name)...)
+	if !regexp.MustCompile(`^\S*` + name + `\S*\n$`).MatchString(r.stdout) {
+		t.Errorf("standard output %q, want the id of the job alone", r.stdout)
+	}
+	eventually(t, "the job runs", func() bool { return c.jobState(t, name) == "RUNNING" })
+	eventually(t, "all rows are written", func() bool {
+		for _, suffix := range []string{".ndjson", "-late.ndjson", "-bad.ndjson"} {
+			if _, err := os.Stat(filepath.Join(dir, "flink"+suffix)); err != nil {
+				return false
+			}
+			if !slices.Equal(sortedLines(t, dir, "embedded"+suffix), sortedLines(t, dir, "flink"+suffix)) {
+				return false
+			}
+		}
+		return true
+	})
+	if out, err := c.flink("cancel", name); err != nil {
+		t.Errorf("flink cancel: %v\n%s", err, out)
+	}
+	if s := c.jobState(t, name); s != "CANCELED" {
+		t.Errorf("the job is %s, want CANCELED", s)
+	}
+	w.compare(t, dir, "embedded", "flink", true)
+	c.noWorkers(t)
+}
