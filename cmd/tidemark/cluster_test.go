@@ -184,8 +184,10 @@ func TestInterruptOnCluster(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, dir, "in.ndjson", clusterInput)
-		cmd := newCommand(t, dir, append([]string{"gmv", "--input", "in.ndjson", "--window", "1m", "--output", "rows.csv", c.stream,
-			"--environment_type", "PROCESS", "--environment_config", `{"command":"` + never + `"}`}, onServer(t)...)...)
+		cmd := newCommand(t, dir, append([]string{
+			"gmv", "--input", "in.ndjson", "--window", "1m", "--output", "rows.csv", c.stream,
+			"--environment_type", "PROCESS", "--environment_config", `{"command":"` + never + `"}`,
+		}, onServer(t)...)...)
 		r := finish(t, cmd, func() {
 			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 				if _, err := os.Stat(never + ".begun"); err == nil {
