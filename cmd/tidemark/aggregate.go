@@ -132,11 +132,6 @@ func (k *kind) run(ctx context.Context, args []string) error {
 	if g.savepoint != "" && !g.stream {
 		return usagef("--savepoint_path without --stream, want both: a batch begins anew")
 	}
-	if g.stream {
-		if err := g.checkStream(); err != nil {
-			return err
-		}
-	}
 	if err := checkInputs(in); err != nil {
 		return err
 	}

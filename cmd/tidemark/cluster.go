@@ -100,20 +100,6 @@ func (c *clusterFlags) checkCluster() error {
 	return nil
 }
 
-// checkStream checks what holds for streams on a cluster. Beam's runner for Flink can
-// lose its place in a source that checkpoints itself where there are two subtasks, and
-// starts again then.
-func (c *clusterFlags) checkStream() error {
-	switch {
-	case !strings.HasPrefix(strings.ToLower(*runners.Runner), "flink"):
-		return nil
-	case *jobopts.Parallelism > 1:
-		return usagef("--parallelism %d with --stream, want 1: with more, Beam's runner for Flink can lose its place in a source and read it again", *jobopts.Parallelism)
-	}
-	*jobopts.Parallelism = 1
-	return nil
-}
-
 // checkInputs checks that workers can read the inputs again, from a checkpoint.
 func checkInputs(ins ...input) error {
 	if !onCluster() {

@@ -209,11 +209,6 @@ func runJoin(ctx context.Context, args []string) error {
 	if j.savepoint != "" && !j.stream {
 		return usagef("--savepoint_path without --stream, want both: a batch begins anew")
 	}
-	if j.stream {
-		if err := j.checkStream(); err != nil {
-			return err
-		}
-	}
 	if err := checkInputs(left, right); err != nil {
 		return err
 	}

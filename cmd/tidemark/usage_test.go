@@ -273,7 +273,6 @@ func TestRefusedRest(t *testing.T) {
 		{"standard input on a cluster", "gmv --window 1h --input - --runner flink", []string{"standard input with --runner flink, want files: after a failure"}},
 		{"checkpoints without a cluster", gmv + "--checkpoint_interval 1s", []string{"--checkpoint_interval without --runner flink, want both"}},
 		{"a savepoint without a cluster", gmv + "--savepoint_path file:///s", []string{"--savepoint_path without --runner flink, want both"}},
-		{"a stream in two subtasks", gmv + "--runner flink --stream --parallelism 2", []string{"--parallelism 2 with --stream, want 1: with more, Beam's runner for Flink can lose its place"}},
 		{"a batch from a savepoint", gmv + "--runner flink --savepoint_path file:///s", []string{"--savepoint_path without --stream, want both"}},
 		{
 			"asynchronous batch to a mart", "gmv --window 1h --input in.ndjson --output sqlite:m.db " + process + "--async",

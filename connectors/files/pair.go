@@ -156,6 +156,10 @@ func (f *pairFn) ProcessElement(ctx context.Context, j *joint, rt *sdf.LockRTrac
 		return sdf.StopProcessing(), err
 	case ended:
 		b.finish()
+		if f.Pause > 0 {
+			rt.TryClaim(pairClaim{last: true})
+			return sdf.StopProcessing(), nil
+		}
 	}
 	return sdf.ResumeProcessingIn(f.Pause), nil
 }

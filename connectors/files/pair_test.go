@@ -105,6 +105,9 @@ func (r *pairRig) play(t fataler, in PairInput, before func(n int, sofar []paire
 			}
 			return all
 		}
+		if fn.Pause > 0 && (r.joint.Ms == infinity || next.ResumeDelay() != fn.Pause) {
+			t.Fatalf("rests %v at a watermark of %d", next.ResumeDelay(), r.joint.Ms)
+		}
 		_, residual, err := rt.TrySplit(0)
 		if err != nil || residual == nil || !rt.IsDone() {
 			t.Fatalf("checkpoint: %v, residual %v", err, residual)
@@ -213,6 +216,7 @@ func TestPairOrder(t *testing.T) {
 		for _, bundle := range []int64{1, rapid.Int64Range(2, 200).Draw(t, "bundle"), 1 << 20} {
 			r := newRig(t, bundle)
 			r.reopen = rapid.Bool().Draw(t, "open again")
+			r.fn.Pause = rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "pause") // on a cluster
 			// What is said of pipes changes nothing.
 			r.fn.IdleMs, r.fn.AheadMs = rapid.Int64Range(0, 1).Draw(t, "idle"), rapid.Int64Range(0, 1).Draw(t, "ahead")
 			got := r.play(t, PairInput{leftFiles, rightFiles}, func(int, []paired) { r.clockMs += 1000 })

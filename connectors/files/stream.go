@@ -35,9 +35,11 @@ type StreamConfig struct {
 	// the watermark stands still; 0 is 4 MiB.
 	BundleBytes int64
 
-	// Pause is how long the source rests after each of them. Beam's runner for Flink
-	// knows whole seconds only, and can lose its place in a source that goes on at
-	// once: give it a second, and large bundles.
+	// Pause is how long the source rests after each of them. It is for Beam's runner for
+	// Flink, which knows whole seconds only: give it a second, and large bundles. With
+	// a pause the source ends in the bundle in which it reads the last record, and not,
+	// as Prism wants it, in one more with a watermark at infinity: that runner forgets
+	// where a source is that has got there.
 	Pause time.Duration
 }
 
@@ -165,6 +167,10 @@ func (f *streamFn) ProcessElement(ctx context.Context, w *bounded, rt *sdf.LockR
 // finish goes behind the last file.
 func (f *streamFn) finish(w *bounded, rt *sdf.LockRTracker, over int64) (sdf.ProcessContinuation, error) {
 	w.ms = infinity
+	if f.Pause > 0 {
+		rt.TryClaim(claim{start: math.MaxInt64})
+		return sdf.StopProcessing(), nil
+	}
 	rt.TryClaim(claim{file: over})
 	return sdf.ResumeProcessingIn(f.Pause), nil
 }

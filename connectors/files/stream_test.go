@@ -79,6 +79,9 @@ func play(t fataler, fn *streamFn, in Input, before func(n int, sofar []streamed
 			}
 			return all
 		}
+		if fn.Pause > 0 && (reported == infinity || next.ResumeDelay() != fn.Pause) {
+			t.Fatalf("rests %v at a watermark of %d", next.ResumeDelay(), reported)
+		}
 		_, residual, err := rt.TrySplit(0)
 		if err != nil || residual == nil {
 			t.Fatalf("checkpoint: %v, residual %v", err, residual)
@@ -128,6 +131,7 @@ func TestStreamMarks(t *testing.T) {
 			in.Files = append(in.Files, f)
 		}
 		fn := streamOf(t, rapid.SampledFrom([]int64{1, 30, 100, 1 << 20}).Draw(t, "bundle"))
+		fn.Pause = rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "pause") // on a cluster
 		reopen := rapid.Bool().Draw(t, "open again")
 		got := play(t, fn, in, func(int, []streamed) {
 			if reopen {

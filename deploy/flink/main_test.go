@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -210,22 +209,18 @@ func (c *cluster) onFlink(t *testing.T, dir string, args ...string) result {
 	t.Helper()
 	c.running <- struct{}{}
 	defer func() { <-c.running }()
-	return c.succeed(t, dir, append(args, c.flags(args)...)...)
+	return c.succeed(t, dir, append(args, c.flags()...)...)
 }
 
-// flags are those of a job on the cluster: a batch in two subtasks, a stream in one.
-func (c *cluster) flags(args []string) []string {
-	parallelism := "2"
-	if slices.Contains(args, "--stream") {
-		parallelism = "1"
-	}
-	return []string{"--runner", "flink", "--endpoint", fmt.Sprintf("localhost:%d", c.jobPort), "--parallelism", parallelism}
+// flags are those of a job on the cluster.
+func (c *cluster) flags() []string {
+	return []string{"--runner", "flink", "--endpoint", fmt.Sprintf("localhost:%d", c.jobPort), "--parallelism", "2"}
 }
 
 // processFlags are those of a job whose workers are processes of the TaskManager.
-func (c *cluster) processFlags(args []string) []string {
+func (c *cluster) processFlags() []string {
 	config := fmt.Sprintf(`{"command":%q,"env":{"TIDEMARK_FLINK_HOME":%q}}`, filepath.Join(filepath.Dir(c.script), "boot.sh"), c.home)
-	return append(c.flags(args), "--environment_type", "PROCESS", "--environment_config", config)
+	return append(c.flags(), "--environment_type", "PROCESS", "--environment_config", config)
 }
 
 // eventually waits until done is true.

@@ -27,7 +27,7 @@ func TestProcess(t *testing.T) {
 			dir := k.prepare(t)
 			want := c.succeed(t, dir, append(k.flags(k.streamed), into("embedded")...)...)
 			args := append(k.flags(k.streamed), into("flink")...)
-			got := c.succeed(t, dir, append(args, c.processFlags(args)...)...)
+			got := c.succeed(t, dir, append(args, c.processFlags()...)...)
 			k.sameSummary(t, want, got)
 			k.compare(t, dir, "embedded", "flink", k.streamed)
 			c.noWorkers(t)
@@ -82,7 +82,7 @@ func TestAsync(t *testing.T) {
 
 	const name = "orders-async"
 	args := append(w.flags(true), into("flink")...)
-	r := c.succeed(t, dir, append(append(args, c.processFlags(args)...), "--async", "--job_name", name)...)
+	r := c.succeed(t, dir, append(append(args, c.processFlags()...), "--async", "--job_name", name)...)
 	if !regexp.MustCompile(`^\S*` + name + `\S*\n$`).MatchString(r.stdout) {
 		t.Errorf("standard output %q, want the id of the job alone", r.stdout)
 	}
