@@ -43,10 +43,12 @@ func (c *clusterFlags) define(fs *flagSet) {
 	})
 }
 
+// clustered says that the flags, which are global, ask for a job server. It is settled
+// before anything runs: the embedded runner sets the endpoint of its own.
+var clustered bool
+
 // onCluster reports whether a job server is asked for.
-func onCluster() bool {
-	return remote[*runners.Runner] || embedded[*runners.Runner] && *jobopts.Endpoint != ""
-}
+func onCluster() bool { return clustered }
 
 // workersElsewhere reports whether workers run in other processes.
 func workersElsewhere() bool { return onCluster() && !jobopts.IsLoopback() }
@@ -211,7 +213,12 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 		return nil, errors.Join(errDetached, err)
 	}
 	defer j.progress(counts)()
-	switch err := on.Wait(j.untilDone(waiting, on)); {
+	waiting, stopWaiting := context.WithCancel(waiting)
+	defer stopWaiting()
+	if j.done != "" {
+		go j.cancelWhenDone(waiting, on)
+	}
+	switch err := on.Wait(waiting); {
 	case errors.Is(err, cluster.ErrCancelled) && streamed && j.written():
 		// by us
 	case waiting.Err() == nil && err != nil:
@@ -228,27 +235,21 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 // doneEvery is how often it is looked whether a stream has come to its end.
 const doneEvery = 100 * time.Millisecond
 
-// untilDone cancels the job of a stream when all is written that will ever be: the
-// cluster would keep it. It returns ctx.
-func (j *job) untilDone(ctx context.Context, on *cluster.Job) context.Context {
-	if j.done == "" {
-		return ctx
+// cancelWhenDone cancels the job of a stream when all is written that will ever be:
+// the cluster would keep it.
+func (j *job) cancelWhenDone(ctx context.Context, on *cluster.Job) {
+	tick := time.NewTicker(doneEvery)
+	defer tick.Stop()
+	for !j.written() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
-	go func() {
-		tick := time.NewTicker(doneEvery)
-		defer tick.Stop()
-		for !j.written() {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-		if err := on.Cancel(ctx); err != nil {
-			slog.Warn("all is written, and the job goes on", "error", err)
-		}
-	}()
-	return ctx
+	if err := on.Cancel(ctx); err != nil {
+		slog.Warn("all is written, and the job goes on", "error", err)
+	}
 }
 
 // countsOf are the counts of a job that has ended. They come from the workers in

@@ -60,6 +60,9 @@ func TestHelp(t *testing.T) {
 		{"shards", "N", []string{"1 to 65536", "default 4, of a timeline 1"}},
 		{"lateness_report", "", []string{"instead of rows", "--max_out_of_orderness", "--format table"}},
 		{"log_level", "error|warn|info|debug", []string{"default warn"}},
+		{"checkpoint_interval", "time", []string{"processing", "goes on after a failure", "4s"}},
+		{"savepoint_path", "URI", []string{"goes on from", "with a mart"}},
+		{"flink_options", "name=value,...", []string{"as in max_parallelism=64"}},
 	})
 }
 
@@ -97,6 +100,9 @@ func TestJoinHelp(t *testing.T) {
 		{"shards", "N", []string{"1 to 65536", "default 4, of a timeline 1"}},
 		{"drain", "", []string{"with --stream", "interrupt", "nothing has matched"}},
 		{"log_level", "error|warn|info|debug", []string{"default warn"}},
+		{"checkpoint_interval", "time", []string{"processing", "goes on after a failure", "4s"}},
+		{"savepoint_path", "URI", []string{"goes on from", "with a mart"}},
+		{"flink_options", "name=value,...", []string{"as in max_parallelism=64"}},
 	})
 }
 
@@ -173,7 +179,7 @@ func TestFlagsAreOurs(t *testing.T) {
 			t.Errorf("Beam has a flag --%s already", name)
 		}
 	}
-	if len(fs.own) != 34 {
+	if len(fs.own) != 37 {
 		t.Errorf("%d flags of our own: %q", len(fs.own), fs.own)
 	}
 	join := &flagSet{FlagSet: flag.NewFlagSet("join", flag.ContinueOnError), group: map[string]string{}}

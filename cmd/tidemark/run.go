@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	beamlog "github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // registers the runners and their flags
 
@@ -71,6 +72,7 @@ func (r *runFlags) check(isTimeline bool) error {
 		}
 	}
 	runner := *runners.Runner
+	clustered = remote[runner] || embedded[runner] && *jobopts.Endpoint != ""
 	switch {
 	case strings.HasPrefix(strings.ToLower(runner), "direct"):
 		return usagef("--runner %s cannot run streaming pipelines, want prism, the default", runner)
