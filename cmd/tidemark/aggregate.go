@@ -129,10 +129,7 @@ func (k *kind) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if g.savepoint != "" && !g.stream {
-		return usagef("--savepoint_path without --stream, want both: a batch begins anew")
-	}
-	if err := checkInputs(in); err != nil {
+	if err := g.checkInputs(g.stream, in); err != nil {
 		return err
 	}
 	if g.report {

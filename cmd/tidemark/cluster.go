@@ -102,10 +102,14 @@ func (c *clusterFlags) checkCluster() error {
 	return nil
 }
 
-// checkInputs checks that workers can read the inputs again, from a checkpoint.
-func checkInputs(ins ...input) error {
-	if !onCluster() {
+// checkInputs checks that workers can read the inputs again, from a checkpoint, and
+// that a savepoint is one of a stream.
+func (c *clusterFlags) checkInputs(stream bool, ins ...input) error {
+	switch {
+	case !onCluster():
 		return nil
+	case c.savepoint != "" && !stream:
+		return usagef("--savepoint_path without --stream, want both: a batch begins anew")
 	}
 	for _, in := range ins {
 		for _, f := range in.files {

@@ -206,10 +206,7 @@ func runJoin(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if j.savepoint != "" && !j.stream {
-		return usagef("--savepoint_path without --stream, want both: a batch begins anew")
-	}
-	if err := checkInputs(left, right); err != nil {
+	if err := j.checkInputs(j.stream, left, right); err != nil {
 		return err
 	}
 	src.Timeline, src.Script = left.steps, left.name

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +42,7 @@ type outlets struct {
 	spools    map[string]*sink.Spool    // by flag; none where rows are live
 	appenders map[string]*sink.Appender // by flag; for the whole run
 	places    map[string]sink.Place     // by flag; of workers elsewhere
+	parts     map[string]sink.Parts     // by flag; of what they leave to be put in place
 	done      string                    // a folder for what says that an output is written; none where empty
 }
 
@@ -98,13 +98,14 @@ func (o *outlets) newSpool(dir string, out output) *sink.Spool {
 // openElsewhere readies the outputs for workers in other processes: they write what
 // streams put out, and leave what a batch puts out for this process to put in place.
 func (o *outlets) openElsewhere(dir string) (err error) {
-	o.places = map[string]sink.Place{}
+	o.places, o.parts = map[string]sink.Place{}, map[string]sink.Parts{}
 	for _, out := range o.list {
 		var p sink.Place
 		switch {
 		case o.how != live:
 			o.newSpool(dir, out)
-			p, err = sink.Parts{Dir: dir, Name: out.flag}.Place()
+			o.parts[out.flag] = sink.Parts{Dir: dir, Name: out.flag}
+			p, err = o.parts[out.flag].Place()
 		case out.target.IsZero():
 			p, err = o.mart.place(out.kind)
 		default:
@@ -195,15 +196,9 @@ func (o *outlets) written() bool {
 
 // collect gathers what workers elsewhere have left to be put in place.
 func (o *outlets) collect() error {
-	for flag, sp := range o.spools {
-		if place := o.places[flag]; !place.IsZero() {
-			var parts sink.Parts
-			if err := json.Unmarshal([]byte(place.Config), &parts); err != nil {
-				return err
-			}
-			if err := parts.CopyTo(sp); err != nil {
-				return fmt.Errorf("--%s: %w", flag, err)
-			}
+	for flag, parts := range o.parts {
+		if err := parts.CopyTo(o.spools[flag]); err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
 		}
 	}
 	return nil
