@@ -22,11 +22,16 @@ import (
 	"tidemark/joins/interval"
 )
 
-type emitJoined = func(beam.EventTime, beam.X)
+type (
+	emitJoined = func(beam.EventTime, beam.X)
+	emitCount  = func(beam.EventTime, Count)
+)
 
 func init() {
-	register.DoFn7x1[context.Context, state.Provider, timers.Provider, int64, []byte, emitJoined, routing.Emit, error](&joinFn{})
+	register.DoFn8x1[context.Context, state.Provider, timers.Provider, int64, []byte, emitJoined, routing.Emit, emitCount, error](&joinFn{})
 	register.Emitter2[beam.EventTime, beam.X]()
+	register.Emitter2[beam.EventTime, Count]()
+	beam.RegisterType(reflect.TypeFor[Count]())
 }
 
 // joinFn joins the rows of a shard: it moves them between messages, cells and
@@ -51,8 +56,16 @@ type joinFn struct {
 	rules rules
 	store store
 	out   output
+	ended [2]Count // of the bundle
 	tally *tally.Tally
 	flow  *flow.Meter
+}
+
+// Count is how many rows of a side a bundle has decided: those that have matched, and
+// those that have not and can not any more. Counts are deltas: add up those of a side.
+type Count struct {
+	Right             bool // the side: right, or left
+	Joined, Unmatched int64
 }
 
 func newJoinFn(types elementTypes, fn beam.EncodedFunc, cfg Config, iv interval.Interval) *joinFn {
@@ -82,12 +95,22 @@ func (f *joinFn) Setup() error {
 }
 
 // StartBundle begins a bundle.
-func (f *joinFn) StartBundle(emitJoined, routing.Emit) { f.store.begin() }
+func (f *joinFn) StartBundle(emitJoined, routing.Emit, emitCount) {
+	f.store.begin()
+	f.ended = [2]Count{right: {Right: true}}
+}
 
 // FinishBundle ends one.
-func (f *joinFn) FinishBundle(emitJoined, routing.Emit) { f.store.end() }
+func (f *joinFn) FinishBundle(_ emitJoined, _ routing.Emit, count emitCount) {
+	f.store.end()
+	for _, c := range f.ended {
+		if c.Joined+c.Unmatched > 0 {
+			count(mtime.ZeroTimestamp, c)
+		}
+	}
+}
 
-func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, shard int64, msg []byte, emit emitJoined, over routing.Emit) error {
+func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timers.Provider, shard int64, msg []byte, emit emitJoined, over routing.Emit, _ emitCount) error {
 	if len(msg) == 0 {
 		return nil // it has held the watermark
 	}
@@ -109,7 +132,7 @@ func (f *joinFn) ProcessElement(ctx context.Context, sp state.Provider, tp timer
 }
 
 // OnTimer lets go of the rows that are done at the time that its tag says.
-func (f *joinFn) OnTimer(ctx context.Context, _ beam.EventTime, sp state.Provider, _ timers.Provider, shard int64, t timers.Context, emit emitJoined, _ routing.Emit) error {
+func (f *joinFn) OnTimer(ctx context.Context, _ beam.EventTime, sp state.Provider, _ timers.Provider, shard int64, t timers.Context, emit emitJoined, _ routing.Emit, _ emitCount) error {
 	at, err := parseTag(t.Tag)
 	if err != nil {
 		return err
@@ -135,6 +158,8 @@ func (f *joinFn) count(ctx context.Context, h *held) {
 		f.tally.Inc(ctx, side.Joined, n.joined)
 		f.tally.Inc(ctx, side.Unmatched, n.unmatched)
 		f.tally.Inc(ctx, side.OverLimit, n.overLimit)
+		f.ended[s].Joined += n.joined
+		f.ended[s].Unmatched += n.unmatched
 	}
 	h.counts = [2]sideCounts{}
 }

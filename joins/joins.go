@@ -78,6 +78,11 @@ type Joined struct {
 	// OverLimitLeft and OverLimitRight are the elements that MaxRowsPerKey has kept
 	// out, in the same form.
 	OverLimitLeft, OverLimitRight beam.PCollection
+
+	// Counts is PCollection<[Count]>: how many rows of each side have matched, and how
+	// many have not and never will. Sums of them that are kept in Beam's state are
+	// right where a runner goes back to a checkpoint, which its metrics are not.
+	Counts beam.PCollection
 }
 
 // Interval joins two keyed collections by key and distance in time. See the package
@@ -193,9 +198,9 @@ func build(s beam.Scope, cfg Config, fn any, l, r beam.PCollection) (Joined, err
 		j.LateLeft, j.LateRight = elements(s.Scope("late"), types, true, routed.Late)
 	}
 
-	rows, over := beam.ParDo2(s.Scope("join"), newJoinFn(types, encoded, cfg, iv), beam.Flatten(s, msgs...),
+	rows, over, counts := beam.ParDo3(s.Scope("join"), newJoinFn(types, encoded, cfg, iv), beam.Flatten(s, msgs...),
 		beam.TypeDefinition{Var: beam.XType, T: out})
-	j.Rows = rows
+	j.Rows, j.Counts = rows, counts
 	j.OverLimitLeft, j.OverLimitRight = elements(s.Scope("over_limit"), types, false, over)
 	return j, nil
 }

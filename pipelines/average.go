@@ -33,13 +33,13 @@ func (a Average) Build(s beam.Scope) error {
 	cfg := a.Config
 	cfg.Watermarked, cfg.MarksDecide = a.marked(), a.marked()
 	var averages, late beam.PCollection
-	if o := a.Counts; !o.Wanted() {
+	if !a.counted() {
 		averages, late, err = average.TryPerKey(s, cfg, valueOf, in)
 	} else {
 		var counts beam.PCollection
 		if averages, counts, late, err = average.TryPerKeyWithCounts(s, cfg, valueOf, in); err == nil {
-			s := s.Scope("counts")
-			o.write(s, rows.AverageCountLines(s, counts))
+			c := windowCounts{counts, false, rows.AverageCountLines, rows.AverageDeltas}
+			a.writeCounts(s, cfg.Windows, c, in, bad)
 		}
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"tidemark/connectors/files"
 	"tidemark/connectors/rows"
+	"tidemark/internal/tally"
 	"tidemark/transforms/gmv"
 )
 
@@ -33,13 +34,13 @@ func (g GMV) Build(s beam.Scope) error {
 	}
 	cfg.Watermarked, cfg.MarksDecide = g.marked(), g.marked()
 	var totals, overflows, late beam.PCollection
-	if o := g.Counts; !o.Wanted() {
+	if !g.counted() {
 		totals, overflows, late, err = gmv.TryPerKey(s, cfg, entryOf, in)
 	} else {
 		var counts beam.PCollection
 		if totals, overflows, counts, late, err = gmv.TryPerKeyWithCounts(s, cfg, entryOf, in); err == nil {
-			s := s.Scope("counts")
-			o.write(s, rows.GMVCountLines(s, counts))
+			c := windowCounts{counts, true, rows.GMVCountLines, rows.GMVDeltas}
+			g.writeCounts(s, cfg.Windows, c, in, bad, rows.CountAs(s.Scope("account"), overflows, tally.Overflowed))
 		}
 	}
 	if err != nil {

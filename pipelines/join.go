@@ -4,6 +4,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
 	"tidemark/connectors/rows"
+	"tidemark/internal/tally"
 	"tidemark/joins"
 )
 
@@ -55,6 +56,20 @@ func (j Join) Build(s beam.Scope) error {
 		o.write(s, beam.Flatten(s, rows.BadLines(s, o.Format, bad),
 			rows.OverLimitLines(s, o.Format, rows.Left, cfg.MaxRowsPerKey, out.OverLimitLeft),
 			rows.OverLimitLines(s, o.Format, rows.Right, cfg.MaxRowsPerKey, out.OverLimitRight)))
+	}
+	if o := j.Account; o.Wanted() {
+		s := s.Scope("account")
+		deltas := []beam.PCollection{rows.CountAs(s, bad, tally.Read, tally.Bad), rows.JoinDeltas(s, out.Counts)}
+		for i, side := range []struct{ in, late, over beam.PCollection }{
+			{left, out.LateLeft, out.OverLimitLeft}, {right, out.LateRight, out.OverLimitRight},
+		} {
+			kinds := tally.Sides[i]
+			deltas = append(deltas,
+				rows.CountAs(s, side.in, tally.Read, tally.Assigned, kinds.Assigned),
+				rows.CountAs(s, side.late, tally.Late, kinds.Late),
+				rows.CountAs(s, side.over, tally.OverLimit, kinds.OverLimit))
+		}
+		o.write(s, rows.AccountLines(s, deltas...))
 	}
 	return nil
 }

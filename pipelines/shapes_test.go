@@ -86,23 +86,33 @@ var windowKinds = []struct {
 type extra struct {
 	name    string
 	set     func(cfg *aggregate.Config, n int)
-	counted bool
+	counted counting
 }
 
+// counting says which counts are written.
+type counting int
+
+const (
+	uncounted counting = iota
+	deltas             // of windows
+	totals             // of windows, and the account
+)
+
 var (
-	nothing = extra{name: "nothing else", set: func(*aggregate.Config, int) {}}
+	nothing = extra{"nothing else", func(*aggregate.Config, int) {}, uncounted}
 	all     = extra{"all", func(cfg *aggregate.Config, n int) {
 		cfg.EarlyCount, cfg.EarlyDelay, cfg.FinalRows = n, time.Duration(n)*time.Second, true
-	}, true}
+	}, totals}
 )
 
 // extras are each alone, none and all.
 var extras = []extra{
 	nothing,
-	{"early count", func(cfg *aggregate.Config, n int) { cfg.EarlyCount = n }, false},
-	{"early delay", func(cfg *aggregate.Config, n int) { cfg.EarlyDelay = time.Duration(n) * time.Second }, false},
-	{"final rows", func(cfg *aggregate.Config, _ int) { cfg.FinalRows = true }, false},
-	{"counts", nothing.set, true},
+	{"early count", func(cfg *aggregate.Config, n int) { cfg.EarlyCount = n }, uncounted},
+	{"early delay", func(cfg *aggregate.Config, n int) { cfg.EarlyDelay = time.Duration(n) * time.Second }, uncounted},
+	{"final rows", func(cfg *aggregate.Config, _ int) { cfg.FinalRows = true }, uncounted},
+	{"counts", nothing.set, deltas},
+	{"account", nothing.set, totals},
 	all,
 }
 
@@ -116,7 +126,7 @@ var latenesses = []struct {
 }
 
 // eachConfig calls f with all windows, each with and without lateness, and extras.
-func eachConfig(with []extra, f func(name string, of func(n int) aggregate.Config, counted bool)) {
+func eachConfig(with []extra, f func(name string, of func(n int) aggregate.Config, counted counting)) {
 	for _, w := range windowKinds {
 		for _, l := range latenesses {
 			for _, e := range with {
@@ -157,13 +167,16 @@ func sourceOf(kind string, n int) Source {
 	return src
 }
 
-func outputsOf(n int, counted bool) Outputs {
+func outputsOf(n int, counted counting) Outputs {
 	to := func(id string) Outlet {
 		return Outlet{To: sink.To{ID: id}, Format: []rows.Format{"", rows.JSON, rows.CSV}[n]}
 	}
 	out := Outputs{Rows: to("rows"), Late: to("late"), Bad: to("bad")}
-	if counted {
+	if counted != uncounted {
 		out.Counts = to("counts")
+	}
+	if counted == totals {
+		out.Totals, out.Account = true, to("account")
 	}
 	return out
 }
@@ -172,12 +185,12 @@ func outputsOf(n int, counted bool) Outputs {
 // what they aggregate.
 func windowShapes() (shapes []shape) {
 	for _, source := range sourceKinds {
-		eachConfig(extras, func(name string, of func(int) aggregate.Config, counted bool) {
+		eachConfig(extras, func(name string, of func(int) aggregate.Config, counted counting) {
 			shapes = append(shapes, shape{"gmv/" + source + "/" + name, func(s beam.Scope, n int) error {
 				return GMV{sourceOf(source, n), outputsOf(n, counted), of(n)}.Build(s)
 			}})
 		})
-		eachConfig([]extra{nothing, all}, func(name string, of func(int) aggregate.Config, counted bool) {
+		eachConfig([]extra{nothing, all}, func(name string, of func(int) aggregate.Config, counted counting) {
 			shapes = append(shapes, shape{"average/" + source + "/" + name, func(s beam.Scope, n int) error {
 				return Average{sourceOf(source, n), outputsOf(n, counted), of(n)}.Build(s)
 			}})
@@ -200,7 +213,7 @@ func joinShapes() (shapes []shape) {
 					case "timeline":
 						src.Script, src.Timeline = "script", script(n, timeline.Left, timeline.Right)
 					}
-					return Join{src, outputsOf(n, false), joinConfig(typ, l.of(n), n)}.Build(s)
+					return Join{src, outputsOf(n, totals), joinConfig(typ, l.of(n), n)}.Build(s)
 				}})
 			}
 		}
@@ -232,7 +245,7 @@ func libraryShapes() (shapes []shape) {
 				return err
 			}})
 	}
-	eachConfig([]extra{nothing, all}, func(name string, of func(int) aggregate.Config, _ bool) {
+	eachConfig([]extra{nothing, all}, func(name string, of func(int) aggregate.Config, _ counting) {
 		add(name, of, func(_ beam.Scope, col beam.PCollection) beam.PCollection { return col })
 		add(name+"/marks", func(n int) aggregate.Config {
 			cfg := of(n)

@@ -145,7 +145,7 @@ func (k *kind) run(ctx context.Context, args []string) error {
 	return job.run(ctx, func(dir string) (build, error) {
 		if g.stream {
 			src.Stream = &files.StreamConfig{MaxOutOfOrderness: g.outOfOrder, FutureLimit: g.futureLimit}
-			src.Stream.BundleBytes, src.Stream.Pause = bundles()
+			src.Stream.BundleBytes, src.Stream.Pause = g.bundles()
 			src.Files = in.open("input", os.Stdin)
 		} else if src.Files, err = in.spool(dir, "input", os.Stdin); err != nil {
 			return nil, err // the input must be there for a second attempt

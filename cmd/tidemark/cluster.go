@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type clusterFlags struct {
 	checkpoints time.Duration
 	savepoint   string
 	flink       string
+	bundle      int64 // bytes
 }
 
 func (c *clusterFlags) define(fs *flagSet) {
@@ -37,6 +39,9 @@ func (c *clusterFlags) define(fs *flagSet) {
 	})
 	fs.section("", func() {
 		fs.StringVar(&c.savepoint, "savepoint_path", "", "`URI` of the savepoint or checkpoint that a streamed job goes on from; with a mart, as the run that it was")
+	})
+	fs.section("", func() {
+		fs.Int64Var(&c.bundle, "bundle_bytes", 0, "a streamed input rests for a second when it has read as many `bytes` (default 64 MiB): with fewer, watermarks move in smaller steps and reading is slower")
 	})
 	fs.section("", func() {
 		fs.StringVar(&c.flink, "flink_options", "", "further options of Beam's Flink runner: `name=value,...`, as in max_parallelism=64")
@@ -64,7 +69,7 @@ func (c *clusterFlags) checkEmbedded() error {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"checkpoint_interval", c.checkpoints != 0}, {"savepoint_path", c.savepoint != ""}, {"flink_options", c.flink != ""}} {
+	}{{"checkpoint_interval", c.checkpoints != 0}, {"savepoint_path", c.savepoint != ""}, {"flink_options", c.flink != ""}, {"bundle_bytes", c.bundle != 0}} {
 		if f.set {
 			return usagef("--%s without --runner flink, want both: it is about clusters", f.name)
 		}
@@ -91,6 +96,8 @@ func (c *clusterFlags) checkCluster() error {
 		return usagef("--async with --environment_type LOOPBACK, want PROCESS: workers in this process end with it")
 	case c.checkpoints < 0 || c.checkpoints%time.Millisecond != 0:
 		return usagef("--checkpoint_interval = %v, want a positive whole number of milliseconds", c.checkpoints)
+	case c.bundle < 0:
+		return usagef("--bundle_bytes = %d, want at least 1", c.bundle)
 	case (c.flink != "" || c.savepoint != "" || c.checkpoints != 0) && !isFlink:
 		return usagef("--checkpoint_interval, --savepoint_path or --flink_options with --runner %s, want --runner flink: others do not know them", runner)
 	}
@@ -108,6 +115,8 @@ func (c *clusterFlags) checkInputs(stream bool, ins ...input) error {
 	switch {
 	case !onCluster():
 		return nil
+	case c.bundle != 0 && !stream:
+		return usagef("--bundle_bytes without --stream, want both: a batch reads on")
 	case c.savepoint != "" && !stream:
 		return usagef("--savepoint_path without --stream, want both: a batch begins anew")
 	}
@@ -131,11 +140,11 @@ func pipeName(f files.File) string {
 
 // bundles says how a streamed source reads: how many bytes at a time, and how long it
 // rests then. See files.StreamConfig.
-func bundles() (bytes int64, pause time.Duration) {
+func (c *clusterFlags) bundles() (bytes int64, pause time.Duration) {
 	if !onCluster() {
 		return 0, 0
 	}
-	return 64 << 20, time.Second
+	return cmp.Or(c.bundle, 64<<20), time.Second
 }
 
 // anywhere makes the paths of files those that workers in other folders need.
@@ -227,13 +236,16 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 		// by us
 	case waiting.Err() == nil && err != nil:
 		return nil, err
+	case err == nil && j.done != "" && !j.written():
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: job %s was stopped before its end; --savepoint_path goes on from the savepoint\n", on.ID)
+		return nil, errDetached
 	case waiting.Err() != nil && streamed:
 		_, _ = fmt.Fprintf(j.stderr, "tidemark: interrupted; job %s goes on, on the cluster\n", on.ID)
 		return nil, errDetached
 	case waiting.Err() != nil:
 		return nil, errors.Join(errInterrupted, on.Cancel(context.WithoutCancel(ctx)))
 	}
-	return j.countsOf(context.WithoutCancel(ctx), on, counts)
+	return j.account.settle(counts, j.savepoint != "")
 }
 
 // doneEvery is how often it is looked whether a stream has come to its end.
@@ -254,34 +266,4 @@ func (j *job) cancelWhenDone(ctx context.Context, on *cluster.Job) {
 	if err := on.Cancel(ctx); err != nil {
 		slog.Warn("all is written, and the job goes on", "error", err)
 	}
-}
-
-// countsOf are the counts of a job that has ended. They come from the workers in
-// this process if there are any, else from the job server; nil where it has none.
-func (j *job) countsOf(ctx context.Context, on *cluster.Job, counts *tally.Tally) (*tally.Tally, error) {
-	if !workersElsewhere() {
-		return counts, nil
-	}
-	sums, err := on.Counters(ctx, tally.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	if len(sums) == 0 {
-		return nil, nil // a job that was cancelled, as streams are in the end, has none on Flink
-	}
-	return tally.Of(sums), nil
-}
-
-// checkLaw is conserved, but for clusters. After a failure they go on from
-// a checkpoint, and what is counted twice then, or not at all, is not known.
-func (j *job) checkLaw(counts *tally.Tally) error {
-	if counts == nil {
-		return nil
-	}
-	err := conserved(counts)
-	if err != nil && onCluster() {
-		_, _ = fmt.Fprintf(j.stderr, "tidemark: %v, in the counts of workers: the job has gone on from a checkpoint\n", err)
-		return nil
-	}
-	return err
 }

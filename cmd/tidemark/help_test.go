@@ -61,6 +61,7 @@ func TestHelp(t *testing.T) {
 		{"lateness_report", "", []string{"instead of rows", "--max_out_of_orderness", "--format table"}},
 		{"log_level", "error|warn|info|debug", []string{"default warn"}},
 		{"checkpoint_interval", "time", []string{"processing", "goes on after a failure", "4s"}},
+		{"bundle_bytes", "bytes", []string{"rests for a second", "64 MiB"}},
 		{"savepoint_path", "URI", []string{"goes on from", "with a mart"}},
 		{"flink_options", "name=value,...", []string{"as in max_parallelism=64"}},
 	})
@@ -101,6 +102,7 @@ func TestJoinHelp(t *testing.T) {
 		{"drain", "", []string{"with --stream", "interrupt", "nothing has matched"}},
 		{"log_level", "error|warn|info|debug", []string{"default warn"}},
 		{"checkpoint_interval", "time", []string{"processing", "goes on after a failure", "4s"}},
+		{"bundle_bytes", "bytes", []string{"rests for a second", "64 MiB"}},
 		{"savepoint_path", "URI", []string{"goes on from", "with a mart"}},
 		{"flink_options", "name=value,...", []string{"as in max_parallelism=64"}},
 	})
@@ -179,7 +181,7 @@ func TestFlagsAreOurs(t *testing.T) {
 			t.Errorf("Beam has a flag --%s already", name)
 		}
 	}
-	if len(fs.own) != 37 {
+	if len(fs.own) != 38 {
 		t.Errorf("%d flags of our own: %q", len(fs.own), fs.own)
 	}
 	join := &flagSet{FlagSet: flag.NewFlagSet("join", flag.ContinueOnError), group: map[string]string{}}

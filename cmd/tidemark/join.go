@@ -229,7 +229,7 @@ func runJoin(ctx context.Context, args []string) error {
 			src.Stream = &files.PairConfig{
 				MaxOutOfOrderness: j.outOfOrder, FutureLimit: j.futureLimit, IdleTimeout: j.idleTimeout, AheadLimit: j.aheadLimit(),
 			}
-			src.Stream.BundleBytes, src.Stream.Pause = bundles()
+			src.Stream.BundleBytes, src.Stream.Pause = j.bundles()
 			src.Left.Files, src.Right.Files = left.open("left", os.Stdin), right.open("right", os.Stdin)
 		} else {
 			if src.Left.Files, err = left.spool(dir, "left", os.Stdin); err != nil {

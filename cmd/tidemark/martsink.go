@@ -66,7 +66,11 @@ func (o *outputFlags) martOutputs(work mart.Work, taken []string) (outs []output
 		}
 	}
 	if work != mart.Join {
-		outs = append(outs, output{flag: countsOutput, kind: mart.Counts, format: rows.Mart, implied: true})
+		counts := output{flag: countsOutput, kind: mart.Counts, format: rows.Mart, implied: true}
+		if onCluster() {
+			counts.kind = mart.Totals
+		}
+		outs = append(outs, counts)
 	}
 	return outs, to, nil
 }

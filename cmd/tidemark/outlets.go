@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tidemark/connectors/mart"
 	"tidemark/connectors/sink"
 	"tidemark/internal/tally"
 	"tidemark/pipelines"
@@ -44,12 +43,14 @@ type outlets struct {
 	places    map[string]sink.Place     // by flag; of workers elsewhere
 	parts     map[string]sink.Parts     // by flag; of what they leave to be put in place
 	done      string                    // a folder for what says that an output is written; none where empty
+	account   *account                  // of a job on a cluster that the command waits for
 }
 
 // outputs are those of a pipeline.
 func (o *outlets) outputs() pipelines.Outputs {
 	return pipelines.Outputs{
 		Rows: o.outlet("output"), Late: o.outlet("late_output"), Bad: o.outlet("bad_output"), Counts: o.outlet(countsOutput),
+		Totals: onCluster(), Account: o.outlet(accountOutput),
 	}
 }
 
@@ -69,7 +70,10 @@ func (o *outlets) open(dir string, number int) error {
 		}
 	}
 	if workersElsewhere() {
-		return o.openElsewhere(dir)
+		if err := o.openElsewhere(dir); err != nil {
+			return err
+		}
+		return o.openAccount(dir)
 	}
 	for _, out := range o.list {
 		if o.how == live {
@@ -82,14 +86,14 @@ func (o *outlets) open(dir string, number int) error {
 		}
 		sink.Open(o.id(out.flag), o.newSpool(dir, out))
 	}
-	return nil
+	return o.openAccount(dir)
 }
 
 // newSpool makes the spool of an output.
 func (o *outlets) newSpool(dir string, out output) *sink.Spool {
 	sp := sink.NewSpool(dir, o.how == whole || out.target.IsZero())
-	if onCluster() && o.how == whole && out.kind != mart.Counts {
-		sp.Once() // a bundle can be repeated; but equal deltas of counts are two
+	if onCluster() && o.how == whole {
+		sp.Once() // a bundle can be repeated
 	}
 	o.spools[out.flag] = sp
 	return sp
@@ -140,11 +144,14 @@ func (o *outlets) appendTo() error {
 
 // outlet is what the pipeline writes to for a flag.
 func (o *outlets) outlet(flag string) pipelines.Outlet {
+	var to pipelines.Outlet
 	i := slices.IndexFunc(o.list, func(out output) bool { return out.flag == flag })
-	if i < 0 {
-		return pipelines.Outlet{}
+	switch {
+	case i >= 0:
+		to.Format = o.list[i].format
+	case flag != accountOutput || o.account == nil:
+		return to
 	}
-	to := pipelines.Outlet{Format: o.list[i].format}
 	if to.Place = o.places[flag]; to.Place.IsZero() {
 		to.ID = o.id(flag)
 	}
@@ -186,8 +193,15 @@ func (o *outlets) release(counts *tally.Tally, interrupted bool) error {
 
 // written reports whether all outputs say that they are written.
 func (o *outlets) written() bool {
+	if o.done == "" {
+		return false
+	}
+	flags := []string{accountOutput}
 	for _, out := range o.list {
-		if _, err := os.Stat(filepath.Join(o.done, out.flag)); o.done == "" || err != nil {
+		flags = append(flags, out.flag)
+	}
+	for _, flag := range flags {
+		if _, err := os.Stat(filepath.Join(o.done, flag)); err != nil {
 			return false
 		}
 	}

@@ -160,8 +160,10 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 	if err != nil {
 		return err
 	}
-	if err := j.checkLaw(counts); err != nil {
-		return err
+	if counts != nil {
+		if err := conserved(counts); err != nil {
+			return err
+		}
 	}
 	if err := j.outlets.release(counts, ctx.Err() != nil); err != nil {
 		return err

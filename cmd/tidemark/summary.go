@@ -26,7 +26,7 @@ func conserved(counts *tally.Tally) error {
 // summarize prints the last line on standard error.
 func (j *job) summarize(counts *tally.Tally) error {
 	if counts == nil {
-		_, err := fmt.Fprintln(j.stderr, "tidemark: done; the job server has no counts of a job that it has ended")
+		_, err := fmt.Fprintln(j.stderr, "tidemark: done; the job has counted nothing since the savepoint that it went on from")
 		return err
 	}
 	refused := counts.Get(tally.Bad) + counts.Get(tally.Overflowed) + counts.Get(tally.OverLimit)
@@ -39,7 +39,11 @@ func (j *job) summarize(counts *tally.Tally) error {
 		if j.sides {
 			what = "over the limit on a key"
 		}
-		_, _ = fmt.Fprintf(j.stderr, "tidemark: not understood, or %s: %s; %s\n", what, counts.Example(), where)
+		example := counts.Example()
+		if example == "" { // workers elsewhere know it
+			example = fmt.Sprintf("%d", refused)
+		}
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: not understood, or %s: %s; %s\n", what, example, where)
 	}
 	if _, err := fmt.Fprintln(j.stderr, j.summary(counts)); err != nil {
 		return err

@@ -53,9 +53,20 @@ func (c *counts) add(o *counts) {
 	}
 }
 
-// deltas add up the lines of window counts before they are written.
+// raise takes from o what is more than in c.
+func (c *counts) raise(o *counts) {
+	for i := range counted {
+		if o.n[i] > c.n[i] {
+			c.n[i] = o.n[i]
+			c.sum[i].Set(&o.sum[i])
+		}
+	}
+}
+
+// deltas put the lines of window counts together before they are written.
 type deltas struct {
-	money bool // counts are of money too
+	money bool               // counts are of money too
+	join  func(c, o *counts) // adds to c what is in a further line, o
 	of    map[countsKey]*counts
 }
 
@@ -95,7 +106,7 @@ func (d *deltas) addLine(line []byte) error {
 		return fmt.Errorf("has %d of the members window_start, window_end, assigned, added, corrected, late and those of money, want each of the first %d once: the job has no money", seen, plain)
 	}
 	if was := d.of[k]; was != nil {
-		was.add(&c)
+		d.join(was, &c)
 	} else {
 		d.of[k] = &c
 	}
@@ -132,7 +143,7 @@ func setDigits(z *big.Int, s string) bool {
 	return ok
 }
 
-// write adds d to the rows that the run has in the table name, and empties d. A
+// write puts d together with the rows that the run has in the table name, and empties d. A
 // row of an older run gives way, one of a newer run stays.
 func (d *deltas) write(m *Mart, name, job string, run int64) error {
 	var args []any
@@ -146,7 +157,7 @@ func (d *deltas) write(m *Mart, name, job string, run int64) error {
 		case wasRun > run:
 			continue
 		case wasRun == run:
-			c.add(&was)
+			d.join(c, &was)
 		}
 		args = append(args[:0], job, run, k.endMs, k.startMs, k.currency)
 		for _, n := range c.n {

@@ -124,7 +124,7 @@ func TestInsertRefuses(t *testing.T) {
 		{"counts, one missing", Counts, strings.Replace(countsLine("", 8, 1, 0, 0), `"late":0,`, "", 1), "has 10 of the members"},
 		{"counts, no digits", Counts, strings.Replace(countsLine("", 8, 1, 0, 0), `"10"`, `"1e1"`, 1), "want a string of decimal digits"},
 		{"counts, no currency", Counts, strings.Replace(countsLine("", 8, 1, 0, 0), `""`, "null", 1), "want a string"},
-		{"unknown kind", kinds, good, "unknown kind of lines: Kind(4)"},
+		{"unknown kind", kinds, good, "unknown kind of lines: Kind(5)"},
 	} {
 		first := map[Kind]string{Rows: good, Late: lateLine("in", 9, 9), Bad: badLine("in", 9), Counts: countsLine("", 9, 1, 0, 0)}[c.kind]
 		t.Run(c.name, func(t *testing.T) {
@@ -209,6 +209,30 @@ func TestCounts(t *testing.T) {
 	same(t, "counts of a newer run", []string{"2||1|1|0|0|5|integer|5|integer|-1", "1|EUR|6|3|1|3|60|integer|30|integer|30"}, counts())
 	ok(t, two.Insert(Counts, of(money("5", "5"), money("5", "5"))))
 	same(t, "counts of a newer run", []string{"2||3|3|0|0|15|integer|15|integer|-3"}, counts()[:1])
+}
+
+// TestTotals inserts totals in any order, some of them twice: what is larger stays,
+// number by number, with the sum that comes with it.
+func TestTotals(t *testing.T) {
+	m := newMart(t)
+	one := begin(t, m, "job")
+	line := func(assigned, added int, assignedSum, addedSum string) string {
+		return fmt.Sprintf(`{"window_start":"2024-06-01T08:00:00Z","window_end":"2024-06-01T09:00:00Z","currency":"","assigned":%d,"added":%d,`+
+			`"corrected":0,"late":0,"assigned_sum":%q,"added_sum":%q,"corrected_sum":"0","late_sum":"0"}`, assigned, added, assignedSum, addedSum)
+	}
+	counts := func() []string {
+		return query(t, m, "SELECT run, assigned, added, assigned_sum, added_sum FROM window_counts")
+	}
+	ok(t, one.Insert(Totals, of(line(3, 0, "-30", "0"), line(2, 1, "500", "7"), line(3, 0, "-30", "0"))))
+	same(t, "totals", []string{"1|3|1|-30|7"}, counts())
+	ok(t, one.Insert(Totals, of(line(1, 2, "900", "8"))))
+	ok(t, one.Insert(Totals, of(line(1, 2, "900", "8"))))
+	same(t, "more totals", []string{"1|3|2|-30|8"}, counts())
+	same(t, "the run", []string{"1"}, query(t, m, "SELECT wrote_counts FROM runs"))
+
+	ok(t, begin(t, m, "job").Replace(map[Kind]Lines{Totals: of(line(1, 0, "1", "0"), line(2, 2, "2", "2"), line(0, 1, "0", "1"))}, Summary{Assigned: 2, Added: 2}))
+	same(t, "totals of a newer run", []string{"2|2|2|2|2"}, counts())
+	says(t, beginJoin(t, m, "joined", "inner").Insert(Totals, of(line(1, 0, "1", "0"))), "window counts so far for job")
 }
 
 // TestManyCounts has more windows than are added up in memory.

@@ -18,6 +18,7 @@ const (
 	Late               // late records
 	Bad                // bad records, and sums outside int64
 	Counts             // deltas of window counts; see [Run.Insert]. Joins have none
+	Totals             // window counts so far; see [Run.Insert]. A run has these or deltas
 	kinds
 )
 
@@ -26,7 +27,7 @@ func (k Kind) String() string {
 	if k < 0 || k >= kinds {
 		return fmt.Sprintf("Kind(%d)", int(k))
 	}
-	return [kinds]string{"rows", "late records", "bad records", "window counts"}[k]
+	return [kinds]string{"rows", "late records", "bad records", "window counts", "window counts so far"}[k]
 }
 
 // check reports a kind that is none, or not for the run.
@@ -34,7 +35,7 @@ func (r *Run) check(k Kind) error {
 	switch {
 	case k < 0 || k >= kinds:
 		return fmt.Errorf("mart %q: unknown kind of lines: %v", r.mart.path, k)
-	case k == Counts && r.of == Join:
+	case (k == Counts || k == Totals) && r.of == Join:
 		return fmt.Errorf("mart %q: %v for job %q, want none: a join has no windows", r.mart.path, k, r.job)
 	}
 	return nil
@@ -164,8 +165,11 @@ func (r *Run) Number() int64 { return r.id }
 // should be at hand. A row that is there gives way to one of a newer run, and one
 // of an aggregate to a newer revision of the same run; else it stays.
 //
-// Lines of window counts are deltas: they are added to what the run has put
-// there, and the first one for a window replaces what an older run has left.
+// Lines of window counts are added to what the run has put there, if they are
+// deltas. If they are totals the larger number of a kind stays, with its sum, in
+// whatever order they come: so they can come from a runner that goes back to
+// a checkpoint and repeats what it did. The first line for a window replaces what an
+// older run has left.
 //
 // If a newer run of the job has replaced all rows of older ones (see
 // [Run.Replace]), the error is [ErrSuperseded].
@@ -192,7 +196,7 @@ func (r *Run) Insert(kind Kind, lines Lines) error {
 
 // writes notes that lines of a kind are for the mart, if there are any.
 func (r *Run) writes(kind Kind) error {
-	column := [kinds]string{"wrote_rows", "wrote_late", "wrote_bad", "wrote_counts"}[kind]
+	column := [kinds]string{"wrote_rows", "wrote_late", "wrote_bad", "wrote_counts", "wrote_counts"}[kind]
 	return r.mart.exec("UPDATE runs SET "+column+" = 1 WHERE run = ?", r.id)
 }
 
@@ -276,8 +280,8 @@ func (r *Run) add(kind Kind, lines Lines, into func(*table) string) error {
 	flush := func() error { return nil }
 	var write func(line []byte) error
 	var err error
-	if kind == Counts {
-		write, flush = r.writeCounts(into(countsTable))
+	if kind == Counts || kind == Totals {
+		write, flush = r.writeCounts(into(countsTable), kind == Totals)
 	} else if write, err = r.writeRows(kind, into); err != nil {
 		return err
 	}
@@ -324,8 +328,11 @@ func isOverflow(line []byte) bool { return gjson.GetBytes(line, "total").Exists(
 
 // writeCounts returns what takes a line of counts for the table name, and what
 // to call after the last one.
-func (r *Run) writeCounts(name string) (write func(line []byte) error, flush func() error) {
-	sums := deltas{money: r.of.hasMoney(), of: map[countsKey]*counts{}}
+func (r *Run) writeCounts(name string, totals bool) (write func(line []byte) error, flush func() error) {
+	sums := deltas{money: r.of.hasMoney(), join: (*counts).add, of: map[countsKey]*counts{}}
+	if totals {
+		sums.join = (*counts).raise
+	}
 	flush = func() error { return sums.write(r.mart, name, r.job, r.id) }
 	return func(line []byte) error {
 		if err := sums.addLine(line); err != nil || len(sums.of) < maxDeltas {

@@ -32,30 +32,36 @@ type Count struct {
 	AssignedSum, AddedSum, CorrectedSum, LateSum big.Int // minor units
 }
 
+// of is the number and the sum of a kind.
+func (c *Count) of(kind aggregate.Kind) (n *int64, sum *big.Int, err error) {
+	switch kind {
+	case aggregate.KindAssigned:
+		return &c.Assigned, &c.AssignedSum, nil
+	case aggregate.KindAdded:
+		return &c.Added, &c.AddedSum, nil
+	case aggregate.KindCorrected:
+		return &c.Corrected, &c.CorrectedSum, nil
+	case aggregate.KindLate:
+		return &c.Late, &c.LateSum, nil
+	default:
+		return nil, nil, fmt.Errorf("rows: count of unknown kind %q", kind)
+	}
+}
+
 // add adds elements of a kind to c, and returns the sum that they belong to.
 func (c *Count) add(kind string, elements int64) (sum *big.Int, err error) {
-	var n *int64
-	switch aggregate.Kind(kind) {
-	case aggregate.KindAssigned:
-		n, sum = &c.Assigned, &c.AssignedSum
-	case aggregate.KindAdded:
-		n, sum = &c.Added, &c.AddedSum
-	case aggregate.KindCorrected:
-		n, sum = &c.Corrected, &c.CorrectedSum
-	case aggregate.KindLate:
-		n, sum = &c.Late, &c.LateSum
-	default:
-		return nil, fmt.Errorf("rows: count of unknown kind %q", kind)
+	n, sum, err := c.of(aggregate.Kind(kind))
+	if err == nil {
+		*n += elements
 	}
-	*n += elements
-	return sum, nil
+	return sum, err
 }
 
 // addMoney adds a count of the same window and currency to c.
 func (c *Count) addMoney(d *gmv.Count) error {
 	v, ok := new(big.Int).SetString(d.Sum, 10)
 	if !ok {
-		return fmt.Errorf("rows: count with the sum %q, want decimal digits", d.Sum)
+		return errSum(d.Sum)
 	}
 	sum, err := c.add(d.Kind, d.Elements)
 	if err != nil {

@@ -51,21 +51,21 @@ func (p *part) AddBatch(b Batch) error {
 	return err
 }
 
-// CopyTo adds all lines to sp. No worker may be writing any more.
-func (p Parts) CopyTo(sp *Spool) error {
+// CopyTo adds all lines to a receiver. No worker may be writing any more.
+func (p Parts) CopyTo(to Receiver) error {
 	names, err := filepath.Glob(filepath.Join(p.Dir, p.Name+"-*.part"))
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := copyPart(name, sp); err != nil {
+		if err := copyPart(name, to); err != nil {
 			return fmt.Errorf("sink: reading lines of workers: %w", err)
 		}
 	}
 	return nil
 }
 
-func copyPart(name string, sp *Spool) error {
+func copyPart(name string, to Receiver) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func copyPart(name string, sp *Spool) error {
 		case err != nil:
 			return err
 		}
-		if err := sp.AddBatch(b); err != nil {
+		if err := to.AddBatch(b); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/metricsx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
@@ -36,10 +35,9 @@ const dialTime = 20 * time.Second
 type Job struct {
 	ID string
 
-	cc       *grpc.ClientConn
-	client   jobpb.JobServiceClient
-	pipeline *pipepb.Pipeline
-	workers  io.Closer // those in this process; nil if there are none
+	cc      *grpc.ClientConn
+	client  jobpb.JobServiceClient
+	workers io.Closer // those in this process; nil if there are none
 }
 
 // ErrCancelled says that someone has cancelled the job.
@@ -66,7 +64,8 @@ func Submit(ctx context.Context, p *beam.Pipeline) (j *Job, err error) {
 		j.workers = loopback{srv}
 		config = srv.EnvironmentConfig
 	}
-	if j.pipeline, err = translate(ctx, p, config); err != nil {
+	pipeline, err := translate(ctx, p, config)
+	if err != nil {
 		return j, err
 	}
 	bin, done, err := workerBinary(ctx)
@@ -74,7 +73,7 @@ func Submit(ctx context.Context, p *beam.Pipeline) (j *Job, err error) {
 		return j, err
 	}
 	defer done()
-	if err := runnerlib.UpdateGoEnvironmentWorker(bin, j.pipeline); err != nil {
+	if err := runnerlib.UpdateGoEnvironmentWorker(bin, pipeline); err != nil {
 		return j, err
 	}
 
@@ -86,7 +85,7 @@ func Submit(ctx context.Context, p *beam.Pipeline) (j *Job, err error) {
 		return j, fmt.Errorf("no job server answers at %s: %w", endpoint, err)
 	}
 	j.client = jobpb.NewJobServiceClient(j.cc)
-	id, artifacts, token, err := runnerlib.Prepare(ctx, j.client, j.pipeline, &runnerlib.JobOptions{
+	id, artifacts, token, err := runnerlib.Prepare(ctx, j.client, pipeline, &runnerlib.JobOptions{
 		Name:         jobopts.GetJobName(),
 		Experiments:  jobopts.GetExperiments(),
 		Worker:       bin,
@@ -225,23 +224,6 @@ func (j *Job) Cancel(ctx context.Context) error {
 		return fmt.Errorf("cancelling job %s: %w", j.ID, err)
 	}
 	return nil
-}
-
-// Counters are the sums of the counters of a namespace, by name, as the job server
-// knows them: those of work that was undone by a failure may or may not be in it.
-func (j *Job) Counters(ctx context.Context, namespace string) (map[string]int64, error) {
-	resp, err := j.client.GetJobMetrics(ctx, &jobpb.GetJobMetricsRequest{JobId: j.ID})
-	if err != nil {
-		return nil, fmt.Errorf("asking for the counts of job %s: %w", j.ID, err)
-	}
-	m := resp.GetMetrics()
-	sums := map[string]int64{}
-	for _, c := range metricsx.FromMonitoringInfos(j.pipeline, m.GetAttempted(), m.GetCommitted()).AllMetrics().Counters() {
-		if c.Key.Namespace == namespace {
-			sums[c.Key.Name] += max(c.Attempted, c.Committed)
-		}
-	}
-	return sums, nil
 }
 
 // Close ends the workers in this process and the connection. The job goes on if its

@@ -95,13 +95,14 @@ func Start() *Tally {
 	return t
 }
 
-// Of is a tally with the counts of Beam's counters, by name. Others are left out.
-func Of(counters map[string]int64) *Tally {
-	t := &Tally{}
+// Set sets all counts by name, but for those of open elements: only the process that
+// asks a run to end knows of these.
+func (t *Tally) Set(counts map[string]int64) {
 	for k, name := range Names {
-		t.n[k].Store(counters[name])
+		if k := Kind(k); k != LeftOpen && k != RightOpen {
+			t.n[k].Store(counts[name])
+		}
 	}
-	return t
 }
 
 // Current is the tally of the run that was started last. A DoFn asks for it in
