@@ -130,10 +130,11 @@ func TestDataflow(t *testing.T) {
 	}
 }
 
-// TestDataflowMart describes a job with a mart, which is not looked at.
-func TestDataflowMart(t *testing.T) {
-	for _, mart := range []string{"mart.db", "none.db"} {
-		d := describe(t, dataflowInputs(t), dataflowJobs["gmv"]+" --stream --output sqlite:"+mart+dataflowPlace+" --worker_binary worker")
+// TestDataflowOutputs describes jobs with a mart and files, which are not looked at:
+// they are none, or cannot be written.
+func TestDataflowOutputs(t *testing.T) {
+	for _, mart := range []string{"mart.db", "none.db", "gone/none.db"} {
+		d := describe(t, dataflowInputs(t), dataflowJobs["gmv"]+" --stream --output sqlite:"+mart+" --late_output gone/late.csv"+dataflowPlace+" --worker_binary worker")
 		if !slices.ContainsFunc(d.Steps, func(s string) bool { return strings.HasPrefix(s, "counts/") }) {
 			t.Errorf("no counts among the steps %q", d.Steps)
 		}

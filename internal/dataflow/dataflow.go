@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/hooks"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
@@ -143,10 +144,20 @@ func (o *Options) translate(ctx context.Context, p *beam.Pipeline, model *pipepb
 	job.Streaming = !graph.Bounded(nodes)
 	job.Experiments = experiments(job.Experiments, job.Streaming)
 	job.WorkerHash = w.SHA256
-	hooks.SerializeHooksToOptions()
-	beam.PipelineOptions.LoadOptionsFromFlags(known)
-	job.Options = beam.PipelineOptions.Export()
+	job.Options = programOptions()
 	return dataflowlib.Translate(ctx, model, &job, o.url("worker"), o.url("model"), hex.EncodeToString(sum[:]))
+}
+
+// programOptions are the options that workers get of the program: those that it has set
+// itself, and flags.
+func programOptions() runtime.RawOptions {
+	hooks.SerializeHooksToOptions()
+	set := beam.PipelineOptions.Export()
+	given := runtime.NewOptions() // nobody else is to find them there
+	given.LoadOptionsFromFlags(known)
+	all := given.Export()
+	maps.Copy(all.Options, set.Options)
+	return all
 }
 
 // url is where the worker or the model would be staged. Beam's runner puts the time
