@@ -43,10 +43,10 @@ func numbers(s beam.Scope) error {
 	return nil
 }
 
-// optionsOf are those of flags.
-func optionsOf(t *testing.T, args string) Options {
+// someOptions are those of a job of the name sums.
+func someOptions(t *testing.T) Options {
 	t.Helper()
-	o, err := FromFlags(copies(t, place+"--job_name sums "+args))
+	o, err := FromFlags(copies(t, place+"--job_name sums"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestType(t *testing.T) {
 		build func(beam.Scope) error
 		want  string
 	}{{"unbounded", sums, "JOB_TYPE_STREAMING"}, {"bounded", numbers, "JOB_TYPE_BATCH"}} {
-		d, err := Describe(context.Background(), tt.build, false, optionsOf(t, ""), someWorker)
+		d, err := Describe(context.Background(), tt.build, false, someOptions(t), someWorker)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestType(t *testing.T) {
 func TestSameText(t *testing.T) {
 	var first string
 	for range 20 {
-		d, err := Describe(context.Background(), sums, false, optionsOf(t, ""), someWorker)
+		d, err := Describe(context.Background(), sums, false, someOptions(t), someWorker)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,12 +118,12 @@ func TestBroken(t *testing.T) {
 			return nil
 		}, "names: "},
 	} {
-		_, err := Describe(context.Background(), tt.build, false, optionsOf(t, ""), someWorker)
+		_, err := Describe(context.Background(), tt.build, false, someOptions(t), someWorker)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 	}
-	if _, err := Describe(context.Background(), sumsOf(nil), true, optionsOf(t, ""), someWorker); err != nil {
+	if _, err := Describe(context.Background(), sumsOf(nil), true, someOptions(t), someWorker); err != nil {
 		t.Errorf("a source of a whole input: %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func beside(int, func(*int) bool) {}
 
 // A job that is not what was asked for is found out.
 func TestCheckJob(t *testing.T) {
-	o := optionsOf(t, "")
+	o := someOptions(t)
 	_, model, err := o.model(sums)
 	if err != nil {
 		t.Fatal(err)
