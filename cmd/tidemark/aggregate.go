@@ -175,7 +175,7 @@ func (g *aggregateFlags) checkReport(fs *flagSet) error {
 	if !g.report {
 		return nil
 	}
-	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "early_count", "early_delay", "final_rows", "drain", "job"} {
+	for _, name := range []string{"timeline", "output", "late_output", "bad_output", "allowed_lateness", "early_count", "early_delay", "final_rows", "drain", "job", "dry_run"} {
 		if fs.given(name) {
 			return usagef("--%s with --lateness_report, want one of them: the report runs no pipeline", name)
 		}

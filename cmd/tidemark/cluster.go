@@ -34,7 +34,7 @@ type clusterFlags struct {
 }
 
 func (c *clusterFlags) define(fs *flagSet) {
-	fs.section("On a cluster (docs/runners.md): --runner flink, with Beam's --endpoint (default "+defaultEndpoint+"), --environment_type LOOPBACK (default) or PROCESS, --parallelism, --job_name and --async", func() {
+	fs.section("On a cluster (docs/runners.md): --runner flink, with Beam's --endpoint (default "+defaultEndpoint+"), --environment_type LOOPBACK (default) or PROCESS, --parallelism, --job_name and --async.\nFor Dataflow: --runner dataflow --dry_run, with Beam's --project, --region and --staging_location, prints the job that would be sent, and runs nothing", func() {
 		fs.DurationVar(&c.checkpoints, "checkpoint_interval", 0, "processing `time` between two checkpoints, from which a job goes on after a failure (default: that of the job server, 4s)")
 	})
 	fs.section("", func() {
@@ -66,15 +66,26 @@ func (c *clusterFlags) checkEmbedded() error {
 	case *jobopts.Async:
 		return usagef("--async without --runner flink, want both: the embedded runner ends with this process")
 	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"checkpoint_interval", c.checkpoints != 0}, {"savepoint_path", c.savepoint != ""}, {"flink_options", c.flink != ""}, {"bundle_bytes", c.bundle != 0}} {
-		if f.set {
-			return usagef("--%s without --runner flink, want both: it is about clusters", f.name)
-		}
+	if name := c.givenName(); name != "" {
+		return usagef("--%s without --runner flink, want both: it is about clusters", name)
 	}
 	return nil
+}
+
+// givenName is the first of the flags that was given; empty if none was.
+func (c *clusterFlags) givenName() string {
+	switch {
+	case c.checkpoints != 0:
+		return "checkpoint_interval"
+	case c.savepoint != "":
+		return "savepoint_path"
+	case c.flink != "":
+		return "flink_options"
+	case c.bundle != 0:
+		return "bundle_bytes"
+	default:
+		return ""
+	}
 }
 
 // checkCluster checks what a job on a cluster needs, and settles what was left open.
@@ -113,7 +124,7 @@ func (c *clusterFlags) checkCluster() error {
 // that a savepoint is one of a stream.
 func (c *clusterFlags) checkInputs(stream bool, ins ...input) error {
 	switch {
-	case !onCluster():
+	case !onCluster() && !onDataflow():
 		return nil
 	case c.bundle != 0 && !stream:
 		return usagef("--bundle_bytes without --stream, want both: a batch reads on")
@@ -141,7 +152,7 @@ func pipeName(f files.File) string {
 // bundles says how a streamed source reads: how many bytes at a time, and how long it
 // rests then. See files.StreamConfig.
 func (c *clusterFlags) bundles() (bytes int64, pause time.Duration) {
-	if !onCluster() {
+	if !onCluster() && !onDataflow() {
 		return 0, 0
 	}
 	return cmp.Or(c.bundle, 64<<20), time.Second

@@ -48,7 +48,10 @@ func (o *outputFlags) martOutputs(work mart.Work, taken []string) (outs []output
 		case !ok:
 			continue
 		case to == nil:
-			if err := mart.Check(path); err != nil {
+			if !onDataflow() {
+				err = mart.Check(path)
+			}
+			if err != nil {
 				return nil, nil, usagef("--%s: %w", f.flag, err)
 			}
 			to = &martSink{path: path}

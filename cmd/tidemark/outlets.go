@@ -50,7 +50,7 @@ type outlets struct {
 func (o *outlets) outputs() pipelines.Outputs {
 	return pipelines.Outputs{
 		Rows: o.outlet("output"), Late: o.outlet("late_output"), Bad: o.outlet("bad_output"), Counts: o.outlet(countsOutput),
-		Totals: onCluster(), Account: o.outlet(accountOutput),
+		Totals: onCluster() || onDataflow(), Account: o.outlet(accountOutput),
 	}
 }
 

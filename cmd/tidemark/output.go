@@ -73,7 +73,7 @@ func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
 	if out.list, err = o.resolve(p.inputs, p.around); err != nil {
 		return outlets{}, err
 	}
-	if out.how.streamed() {
+	if out.how.streamed() && !onDataflow() {
 		if err := checkAppend(out.list); err != nil {
 			return outlets{}, err
 		}
@@ -90,7 +90,7 @@ func (o *outputFlags) outlets(fs *flagSet, p outputPlan) (outlets, error) {
 	if err := checkElsewhere(out); err != nil {
 		return outlets{}, err
 	}
-	if to == nil {
+	if to == nil || onDataflow() {
 		return out, nil
 	}
 	to.info, to.goOn = p.info, p.goOn
@@ -115,7 +115,7 @@ func (o *outputFlags) resolve(inputs []string, around layouts) ([]output, error)
 			return nil, usagef("--%s %s, want sqlite:PATH", f.name, f.uri)
 		}
 		t, err := sink.ParseTarget(f.uri)
-		if err == nil {
+		if err == nil && !onDataflow() {
 			err = t.Check()
 		}
 		if err != nil {

@@ -30,6 +30,7 @@ type build func(s scope, to *outlets) error
 // runFlags are the flags that say how to run.
 type runFlags struct {
 	clusterFlags
+	described
 	shards   int
 	drain    bool
 	logLevel string
@@ -66,25 +67,33 @@ func (r *runFlags) check(isTimeline bool) error {
 		return usagef("--log_level = %q, want error, warn, info or debug", r.logLevel)
 	}
 
-	for _, name := range []string{"dry_run", "worker"} {
-		if f := flag.Lookup(name); f != nil && f.Value.String() == "true" {
-			return usagef("--%s: this command runs a pipeline", name)
-		}
-	}
 	runner := *runners.Runner
 	clustered = remote[runner] || embedded[runner] && *jobopts.Endpoint != ""
+	forDataflow = runner == "dataflow" || runner == "DataflowRunner"
 	switch {
+	case isOn("worker"):
+		return usagef("--worker: this command runs a pipeline")
+	case isOn("dry_run") && !onDataflow():
+		return usagef("--dry_run: this command runs a pipeline, want it with --runner dataflow")
 	case strings.HasPrefix(strings.ToLower(runner), "direct"):
 		return usagef("--runner %s cannot run streaming pipelines, want prism, the default", runner)
 	case isTimeline && !embedded[runner]:
 		return usagef("--timeline with --runner %s, want prism, the default: other runners cannot play timelines", runner)
 	case onCluster():
 		return r.checkCluster()
+	case onDataflow():
+		return r.checkDataflow()
 	case embedded[runner]:
 		return r.checkEmbedded()
 	default:
 		return usagef("--runner %s cannot run this command, want prism, flink, spark or portable", runner)
 	}
+}
+
+// isOn reports whether a switch of Beam's is on.
+func isOn(name string) bool {
+	f := flag.Lookup(name)
+	return f != nil && f.Value.String() == "true"
 }
 
 func (r *runFlags) shardsFor(isTimeline bool) (int, error) {
@@ -107,8 +116,12 @@ type job struct {
 	sides   bool // it joins: the summary has the counts of each side
 }
 
-// run runs what prepare returns and prints the summary.
+// run runs what prepare returns and prints the summary, or, for Dataflow, describes
+// it.
 func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) (err error) {
+	if onDataflow() {
+		return j.describe(ctx, prepare)
+	}
 	dir, err := os.MkdirTemp("", "tidemark-")
 	if err != nil {
 		return err

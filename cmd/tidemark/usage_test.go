@@ -221,6 +221,47 @@ func TestRefusedOutputs(t *testing.T) {
 	refuse(t, cases)
 }
 
+// TestRefusedDataflow is about what the command itself refuses, and about some of what
+// package dataflow does.
+func TestRefusedDataflow(t *testing.T) {
+	const (
+		dry  = "--runner dataflow --dry_run "
+		at   = "--project my-project --region europe-west1 --staging_location gs://bucket/staging "
+		gmv  = "gmv --window 1h --input in.ndjson --output old.ndjson "
+		join = "join --left in.ndjson --right link.ndjson --upper 1m "
+	)
+	refuse(t, []usageCase{
+		{"not dry", gmv + at + "--runner dataflow", []string{"--runner dataflow without --dry_run, want both", "files of this machine", "docs/runners.md"}},
+		{"not dry, by its other name", gmv + at + "--runner DataflowRunner", []string{"--runner dataflow without --dry_run, want both"}},
+		{"dry elsewhere", gmv + at + "--runner flink --dry_run", []string{"--dry_run: this command runs a pipeline, want it with --runner dataflow"}},
+		{"a worker", gmv + at + dry + "--worker", []string{"--worker: this command runs a pipeline"}},
+		{"no project", gmv + dry + "--region europe-west1 --staging_location gs://bucket/s", []string{"--runner dataflow without --project, want the id"}},
+		{"no region", join + dry + "--project my-project --staging_location gs://bucket/s", []string{"--runner dataflow without --region, want a region"}},
+		{"nowhere to stage", gmv + dry + "--project my-project --region europe-west1", []string{"--runner dataflow without --staging_location, want a folder"}},
+		{"staged here", gmv + dry + "--project my-project --region europe-west1 --staging_location /tmp", []string{"--staging_location /tmp, want a folder in Cloud Storage, as in"}},
+		{"temporary files here", gmv + dry + at + "--temp_location /tmp", []string{"--temp_location /tmp, want a folder in Cloud Storage"}},
+		{"workers here", gmv + dry + at + "--environment_type LOOPBACK", []string{"--environment_type LOOPBACK with --runner dataflow, want DOCKER"}},
+		{"workers in processes", gmv + dry + at + "--environment_type PROCESS", []string{"--environment_type PROCESS with --runner dataflow, want DOCKER"}},
+		{"a job server", gmv + dry + at + "--endpoint localhost:8099", []string{"--endpoint with --runner dataflow --dry_run, want it without"}},
+		{"asynchronous", gmv + dry + at + "--async", []string{"--async with --runner dataflow --dry_run, want one of them"}},
+		{"checkpoints", gmv + dry + at + "--checkpoint_interval 1s", []string{"--checkpoint_interval with --runner dataflow, want --runner flink"}},
+		{"a savepoint", gmv + dry + at + "--stream --savepoint_path file:///s", []string{"--savepoint_path with --runner dataflow, want --runner flink"}},
+		{"options of flink", gmv + dry + at + "--flink_options a=b", []string{"--flink_options with --runner dataflow, want --runner flink"}},
+		{"drained", gmv + dry + at + "--stream --drain", []string{"--drain with --dry_run, want one of them"}},
+		{"a worker that is not there", gmv + dry + at + "--worker_binary gone", []string{"--worker_binary gone: no such file or directory"}},
+		{"a worker that is a folder", gmv + dry + at + "--worker_binary .", []string{"--worker_binary . is no file, want a program for linux/amd64"}},
+		{"a worker that is text", gmv + dry + at + "--worker_binary in.ndjson", []string{"--worker_binary in.ndjson is no ELF file, want a program for linux/amd64, as from CGO_ENABLED=0"}},
+		{"a name of no job", gmv + dry + at + "--job_name My_Job", []string{"--job_name My_Job, want small letters"}},
+		{"workers fewer than none", gmv + dry + at + "--num_workers -1", []string{"--runner dataflow: num_workers (-1) cannot be negative"}},
+
+		{"a timeline", "gmv --window 1h --timeline play.ndjson " + dry + at, []string{"--timeline with --runner dataflow, want prism"}},
+		{"standard input", "gmv --window 1h --input - " + dry + at, []string{"standard input with --runner dataflow, want files"}},
+		{"no such input", "gmv --window 1h --input gone.ndjson " + dry + at, []string{"--input gone.ndjson: no such file"}},
+		{"the input over again", "gmv --window 1h --input in.ndjson --output link.ndjson " + dry + at, []string{"--output is the input in.ndjson, want another file"}},
+		{"a lateness report", "gmv --window 1h --input in.ndjson --lateness_report " + dry + at, []string{"--dry_run with --lateness_report, want one of them"}},
+	})
+}
+
 func TestRefusedRest(t *testing.T) {
 	const (
 		gmv     = "gmv --window 1h --input in.ndjson --output old.ndjson "

@@ -1,8 +1,7 @@
 // Package portability checks that pipelines stay within what runners in other
 // processes can do. The measure is Beam's portable Flink runner, of which Beam's
 // table of capabilities says less than one would need: what a rule forbids was
-// tried there and hung, failed or was lost. Dataflow can do all that the rules
-// leave.
+// tried there and hung, failed or was lost. Nothing was tried on Dataflow.
 //
 // Rules look at the model of a pipeline, as runners are sent it, and some at the
 // functions in it, rebuilt as a worker would. [Check] applies all of them that
