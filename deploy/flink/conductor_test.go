@@ -323,7 +323,7 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 	out := pipelines.Outputs{Rows: outlet("rows", &rows), Late: outlet("late", &late), Bad: outlet("bad", &bad)}
 	p, s := beam.NewPipelineWithRoot()
 	player := func(s beam.Scope, script *streamtest.Timeline) (beam.PCollection, error) {
-		return script.TryStepped(s, time.Second, d.ready)
+		return script.TryStepped(s, time.Millisecond, d.ready) // which is no time on Flink
 	}
 	if err := build(s, player, out); err != nil {
 		t.Fatal(err)

@@ -41,9 +41,11 @@ var steppers registry[stepper]
 //
 // Output: PCollection<T>, T being the type of the elements, in the global window.
 //
-// The source rests between two bundles. Flink's runner takes that in whole seconds,
-// and cannot be relied on without any; it takes watermarks in whole seconds too, so
-// that one in between is that of the second before.
+// The source rests between two bundles. Flink's runner cuts that to whole seconds, and
+// less to nothing; and it forgets a source that rests while its watermark is at
+// infinity, so that one that rests ends there at once. One that does not makes
+// a last checkpoint, which Prism needs. Flink's runner cuts watermarks to whole seconds
+// too: one in between is that of the second before.
 //
 // Stepped panics where [Timeline.TryStepped] returns an error.
 func (t *Timeline) Stepped(s beam.Scope, rest time.Duration, ready func(Progress) bool) beam.PCollection {
@@ -106,19 +108,23 @@ func (f *steppedFn) ProcessElement(w *scriptWatermark, rt *sdf.LockRTracker, _ [
 	if at <= f.Steps && !script.ready(script.progress(at, w.ms)) {
 		return sdf.ResumeProcessingIn(f.Rest)
 	}
-	switch {
-	case !rt.TryClaim(at) || at > f.Steps:
+	st := step{ms: int64(mtime.MaxTimestamp)}
+	if at < f.Steps {
+		st = script.steps[at]
+	}
+	if !rt.TryClaim(at) || at > f.Steps {
 		return sdf.StopProcessing()
-	case at == f.Steps:
-		w.ms = int64(mtime.MaxTimestamp)
-	default:
-		st := &script.steps[at]
-		if st.elems == nil {
-			w.ms = st.ms
+	}
+	if f.Rest > 0 && st.elems == nil && st.ms == int64(mtime.MaxTimestamp) {
+		for at++; rt.TryClaim(at); at++ { // nothing can follow
 		}
-		for _, e := range st.elems {
-			emit(mtime.Time(st.ms), e)
-		}
+		return sdf.StopProcessing()
+	}
+	if st.elems == nil {
+		w.ms = st.ms
+	}
+	for _, e := range st.elems {
+		emit(mtime.Time(st.ms), e)
 	}
 	return sdf.ResumeProcessingIn(f.Rest)
 }
