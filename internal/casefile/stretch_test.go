@@ -1,39 +1,52 @@
 package casefile_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tidemark/internal/casefile"
-	"tidemark/testing/oracle"
 )
 
-// TestCoarse makes all cases coarse but those of processing time. What the oracle
-// says of a coarse one is what the case wants, and watermarks are whole seconds.
+// unstretched are the cases that cannot be stretched: those of calendars, and those
+// whose times are years apart.
+var unstretched = map[string]bool{"day-dst": true, "month-dst": true, "time-zero": true, "centuries-late": true, "infinity": true}
+
+// TestCoarse makes all cases coarse. They come to the same, and their watermarks are
+// whole seconds.
 func TestCoarse(t *testing.T) {
-	stretched := 0
 	for _, dir := range []string{"../../transforms/gmv/testdata/cases", "../../testing/oracle/testdata/panes"} {
 		cases, err := casefile.ReadAll(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range cases {
-			if c.Config.EarlyDelay > 0 {
-				continue
-			}
 			k, err := c.Coarse()
 			if err != nil {
 				t.Errorf("%s: %v", c.Name, err)
 				continue
 			}
-			t.Log(c.Name, len(k.Steps), k.Config.Windows == c.Config.Windows)
-			if k.Config.Windows != c.Config.Windows {
-				stretched++
+			if diff := cmp.Diff(c.Want, k.Oracle()); diff != "" {
+				t.Errorf("%s: mismatch (-want +got):\n%s", c.Name, diff)
+			}
+			if same := k.Config.Windows == c.Config.Windows; same != unstretched[c.Name] {
+				t.Errorf("%s has the windows %v, before that %v", c.Name, k.Config.Windows, c.Config.Windows)
+			}
+			for i, st := range k.Steps {
+				if st.Element == nil {
+					wholeSecond(t, c.Name, i, st.WatermarkMs)
+				}
 			}
 		}
 	}
-	t.Log(stretched)
+}
+
+func wholeSecond(t *testing.T, name string, step int, watermarkMs int64) {
+	t.Helper()
+	if watermarkMs%1000 != 0 && watermarkMs != math.MaxInt64 {
+		t.Errorf("%s, step %d: watermark %d, want a whole second", name, step, watermarkMs)
+	}
 }
 
 // TestCoarseJoins is TestCoarse for joins.
@@ -48,8 +61,24 @@ func TestCoarseJoins(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, err)
 			continue
 		}
-		t.Log(c.Name, len(k.Steps), k.Config == c.Config)
+		if diff := cmp.Diff(c.Want, k.Oracle()); diff != "" {
+			t.Errorf("%s: mismatch (-want +got):\n%s", c.Name, diff)
+		}
+		for i, st := range k.Steps {
+			if st.Left == nil && st.Right == nil {
+				wholeSecond(t, c.Name, i, st.WatermarkMs)
+			}
+		}
 	}
-	_ = cmp.Diff
-	_ = oracle.Step{}
+}
+
+// TestReadTimeline reads a timeline of the command with what has to come out.
+func TestReadTimeline(t *testing.T) {
+	c, err := casefile.ReadTimeline("../../cmd/tidemark/testdata/timelines/sliding-partly-late.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.Want, c.Oracle()); diff != "" || len(c.Want) != 8 {
+		t.Errorf("%d lines, mismatch (-want +got):\n%s", len(c.Want), diff)
+	}
 }
