@@ -34,8 +34,8 @@ import (
 // conductor lets a job play a timeline: its source takes a step when the one before
 // has gone through. For elements that is so when all of their (element, window) pairs
 // are assigned, and each is added or late, by the counts of the job's workers, which
-// are in this process. For a watermark it is so when Flink's metrics say that all
-// parts of the stage have it.
+// are in this process. For a watermark it is so when Flink's metrics say so of all
+// parts of the step that makes the rows.
 type conductor struct {
 	metrics  *metrics
 	assigned []int64 // how many pairs elements come to: of the first, the first two ...
@@ -54,7 +54,7 @@ type conductor struct {
 
 const (
 	// rest is how long is waited between two questions, and patient how long a bundle
-	// goes on asking: what is in the way of a watermark can be that the bundle goes on.
+	// goes on asking. A watermark can wait for the end of the bundle itself.
 	rest    = 20 * time.Millisecond
 	patient = 2 * time.Second
 )
