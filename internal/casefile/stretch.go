@@ -170,16 +170,17 @@ func (c *Case) stretched() (*Case, error) {
 }
 
 // stretched is windows of a stretched case, and what the original ones are aligned to.
-func stretched(fn windowfns.Fn, by time.Duration) (windowfns.Fn, time.Duration, error) {
+func stretched(fn windowfns.Fn, by int64) (windowfns.Fn, time.Duration, error) {
+	long := func(d time.Duration) time.Duration { return time.Duration(d.Nanoseconds() * by) }
 	switch fn := fn.(type) {
 	case windowfns.Tumbling:
-		return windowfns.Tumbling{Size: fn.Size * by, Offset: fn.Offset * by}, fn.Size, nil
+		return windowfns.Tumbling{Size: long(fn.Size), Offset: long(fn.Offset)}, fn.Size, nil
 	case windowfns.Sliding:
-		return windowfns.Sliding{Size: fn.Size * by, Period: fn.Period * by, Offset: fn.Offset * by}, fn.Period, nil
+		return windowfns.Sliding{Size: long(fn.Size), Period: long(fn.Period), Offset: long(fn.Offset)}, fn.Period, nil
 	case windowfns.Cumulative:
-		return windowfns.Cumulative{Step: fn.Step * by, Size: fn.Size * by, Offset: fn.Offset * by}, fn.Size, nil
+		return windowfns.Cumulative{Step: long(fn.Step), Size: long(fn.Size), Offset: long(fn.Offset)}, fn.Size, nil
 	case windowfns.Session:
-		return windowfns.Session{Gap: fn.Gap * by}, time.Millisecond, nil
+		return windowfns.Session{Gap: long(fn.Gap)}, time.Millisecond, nil
 	default:
 		return nil, 0, fmt.Errorf("casefile: %T cannot be stretched", fn)
 	}

@@ -47,8 +47,10 @@ func TestStepped(t *testing.T) {
 		c = streamtest.Capture(s, tl.Stepped(s, 0, ready))
 	})
 	want := []streamtest.Element[string]{
-		{Value: "a", TimeMs: 5, Global: true}, {Value: "b", TimeMs: 5, Global: true},
-		{Value: "c", TimeMs: 3, Global: true}, {Value: "d", TimeMs: 9, Global: true},
+		{Value: "a", TimeMs: 5, Global: true},
+		{Value: "b", TimeMs: 5, Global: true},
+		{Value: "c", TimeMs: 3, Global: true},
+		{Value: "d", TimeMs: 9, Global: true},
 	}
 	got := streamtest.Elements[string](c)
 	for i := range got {
