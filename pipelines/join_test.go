@@ -190,16 +190,17 @@ func TestJoinRandom(t *testing.T) {
 // is up to the order of arrival.
 func compareJoin(t *testing.T, kind string, want oracle.JoinResult, out outcome) {
 	t.Helper()
-	rows, err := casefile.JoinRows(out.rows)
+	var c casefile.JoinCase
+	rows, err := c.Rows(out.rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	late, err := casefile.JoinLates(out.late)
+	late, err := c.Lates(out.late)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var wantRows, wantLate []string
-	for _, line := range new(casefile.JoinCase).Lines(want) {
+	for _, line := range c.Lines(want) {
 		text, _, _ := strings.Cut(line, " @")
 		if strings.HasPrefix(text, "late ") {
 			wantLate = append(wantLate, text)

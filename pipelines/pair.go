@@ -32,6 +32,9 @@ type PairSource struct {
 	Stream   *files.PairConfig // its fields and limit on records are set from those above
 	Timeline []timeline.Step   // of left and right events
 	Script   string
+
+	// Play plays the timeline, as that of [Source] does.
+	Play Player
 }
 
 // Side is one of two inputs.
@@ -77,8 +80,8 @@ func (src PairSource) play(s beam.Scope) (left, right, bad beam.PCollection, err
 			return left, right, bad, err
 		}
 	}
-	p := player{script: src.Script, maxRecordBytes: src.MaxRecordBytes}
-	col, err := p.play(s, src.Timeline, func(k timeline.Kind) *records.Decoder {
+	p := player{script: src.Script, maxRecordBytes: src.MaxRecordBytes, play: src.Play}
+	col, err := p.stream(s, src.Timeline, func(k timeline.Kind) *records.Decoder {
 		if k == timeline.Right {
 			return decoders[1]
 		}

@@ -26,15 +26,20 @@ type played struct {
 	Reason string
 }
 
+// Player plays the script of a timeline: it adds PCollection<T> to a scope, T being
+// the type of its elements, each at its event time.
+type Player func(s beam.Scope, script *streamtest.Timeline) (beam.PCollection, error)
+
 // player plays timelines.
 type player struct {
 	script         string
 	maxRecordBytes int
+	play           Player // nil for that of the embedded runner
 }
 
-// play turns steps into PCollection<played>, each at its event time. Events of a
+// stream turns steps into PCollection<played>, each at its event time. Events of a
 // kind are read as decoder says.
-func (pl player) play(s beam.Scope, steps []timeline.Step, decoder func(timeline.Kind) *records.Decoder) (beam.PCollection, error) {
+func (pl player) stream(s beam.Scope, steps []timeline.Step, decoder func(timeline.Kind) *records.Decoder) (beam.PCollection, error) {
 	var script streamtest.Timeline
 	events := 0
 	for _, st := range steps {
@@ -56,6 +61,9 @@ func (pl player) play(s beam.Scope, steps []timeline.Step, decoder func(timeline
 	if events == 0 {
 		// A TestStream needs elements, for their type.
 		return beam.CreateList(s, []played{}), nil
+	}
+	if pl.play != nil {
+		return pl.play(s, &script)
 	}
 	return script.TryCreate(s)
 }

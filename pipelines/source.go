@@ -30,6 +30,9 @@ type Source struct {
 	Stream   *files.StreamConfig // its Config is set from the fields above
 	Timeline []timeline.Step
 	Script   string
+
+	// Play plays the timeline. nil plays it exactly, on the embedded runner only.
+	Play Player
 }
 
 // marked reports whether records come with the watermark of their source.
@@ -58,8 +61,8 @@ func (src Source) play(s beam.Scope) (in, bad beam.PCollection, err error) {
 	if err != nil {
 		return in, bad, err
 	}
-	p := player{script: src.Script, maxRecordBytes: src.MaxRecordBytes}
-	col, err := p.play(s, src.Timeline, func(timeline.Kind) *records.Decoder { return dec })
+	p := player{script: src.Script, maxRecordBytes: src.MaxRecordBytes, play: src.Play}
+	col, err := p.stream(s, src.Timeline, func(timeline.Kind) *records.Decoder { return dec })
 	if err != nil {
 		return in, bad, err
 	}

@@ -23,11 +23,11 @@ func TestJoinCases(t *testing.T) {
 			for _, shards := range []string{"1", "3"} {
 				args := append([]string{"join", "--timeline", "script", "--late_output", "late.ndjson", "--shards", shards}, c.Args...)
 				r := succeed(t, dir, "", args...)
-				rows, err := casefile.JoinRows(lines(t, r.stdout))
+				rows, err := c.Rows(lines(t, r.stdout))
 				if err != nil {
 					t.Fatal(err)
 				}
-				late, err := casefile.JoinLates(lines(t, read(t, dir, "late.ndjson")))
+				late, err := c.Lates(lines(t, read(t, dir, "late.ndjson")))
 				if err != nil {
 					t.Fatal(err)
 				}

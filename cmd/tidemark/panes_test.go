@@ -1,17 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tidemark/internal/casefile"
-	"tidemark/testing/oracle"
 )
 
 // TestPanesTimelines plays the timelines of the oracle with EARLY and FINAL rows
@@ -25,13 +21,13 @@ func TestPanesTimelines(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "script.ndjson", c.Script())
-			args := append([]string{c.Command, "--timeline", "script.ndjson", "--bad_output", "bad.ndjson"}, c.Args...)
+			args := append([]string{c.Command, "--timeline", "script.ndjson", "--bad_output", "bad.ndjson", "--late_output", "late.ndjson"}, c.Args...)
 			r := succeed(t, dir, "", args...)
-			got := linesOf(t, c, lines(t, r.stdout))
-			want := slices.DeleteFunc(slices.Clone(c.Want), func(line string) bool {
-				return strings.HasPrefix(line, "overflow ") || strings.HasPrefix(line, "late ")
-			})
-			if diff := cmp.Diff(want, got); diff != "" {
+			got, err := c.Output(lines(t, r.stdout), lines(t, read(t, dir, "bad.ndjson")), lines(t, read(t, dir, "late.ndjson")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.Want, got); diff != "" {
 				t.Errorf("mismatch (-want +got):\n%s", diff)
 			}
 			res := c.Config.Play(c.Steps)
@@ -44,57 +40,6 @@ func TestPanesTimelines(t *testing.T) {
 			}
 		})
 	}
-}
-
-// linesOf is rows as case files say them.
-func linesOf(t *testing.T, c *casefile.Case, rows []string) []string {
-	t.Helper()
-	var money []oracle.Row
-	var averages []oracle.AverageRow
-	for _, text := range rows {
-		var r struct {
-			Key, Currency, Pane string
-			Start               time.Time `json:"window_start"`
-			End                 time.Time `json:"window_end"`
-			Revision, Count     int64
-			Sum                 json.Number
-			Average             *float64
-			PreviousAverage     *float64   `json:"previous_average"`
-			PreviousSum         *int64     `json:"previous_sum"`
-			PreviousCount       *int64     `json:"previous_count"`
-			Max                 *time.Time `json:"max_event_time"`
-		}
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		var maxMs *int64
-		if r.Max != nil {
-			maxMs = new(r.Max.UnixMilli())
-		}
-		if c.Command == "average" {
-			sum, err := r.Sum.Float64()
-			if err != nil {
-				t.Fatal(err)
-			}
-			averages = append(averages, oracle.AverageRow{
-				Key: r.Key, StartMs: r.Start.UnixMilli(), EndMs: r.End.UnixMilli(), Pane: r.Pane, Revision: r.Revision,
-				Average: r.Average, PreviousAverage: r.PreviousAverage, Sum: &sum, Count: r.Count, PreviousCount: r.PreviousCount, MaxTimeMs: maxMs,
-			})
-			continue
-		}
-		sum, err := r.Sum.Int64()
-		if err != nil {
-			t.Fatal(err)
-		}
-		money = append(money, oracle.Row{
-			Key: r.Key, Currency: r.Currency, StartMs: r.Start.UnixMilli(), EndMs: r.End.UnixMilli(), Pane: r.Pane, Revision: r.Revision,
-			Minor: sum, PreviousMinor: r.PreviousSum, Count: r.Count, PreviousCount: r.PreviousCount, MaxTimeMs: maxMs,
-		})
-	}
-	if c.Command == "average" {
-		return c.AverageLines(averages, nil)
-	}
-	return c.Lines(money, nil, nil)
 }
 
 // TestReportOfSessions counts by hand: a record of a session is judged by its own

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
 
 // patience is how long a command, and whatever is waited for, may take.
@@ -40,6 +43,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	beam.Init() // conformance tests run pipelines themselves
 	status := m.Run()
 	if err := shared.end(status == 0); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/connectors/records"
 	"tidemark/testing/oracle"
 	"tidemark/windowfns"
 )
@@ -32,7 +33,9 @@ type Case struct {
 	Raw     []string // the event of each step, empty where the step is none
 	Want    []string // lines
 
-	head   string // everything up to the ----
+	scale
+	head   string   // everything up to the ----
+	events []string // what Raw was before the case was stretched, if it was
 	fields fieldNames
 }
 
@@ -71,12 +74,50 @@ func Read(path string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Parse(path, string(doc))
+}
+
+// Parse reads what is in the case file at path.
+func Parse(path, doc string) (*Case, error) {
 	c := &Case{Name: nameOf(path)}
-	c.head, c.Want, err = parse(path, string(doc), c.configure, c.step)
-	if err != nil {
+	var err error
+	if c.head, c.Want, err = parse(path, doc, c.configure, c.step); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// ReadTimeline reads NAME.ndjson, a script with a line "# $ tidemark" and the flags of
+// the command that plays it. What it wants is in NAME.rows.ndjson and
+// NAME.late.ndjson, as the command puts it out.
+func ReadTimeline(path string) (*Case, error) {
+	base := strings.TrimSuffix(path, ".ndjson")
+	var docs [3]string
+	for i, name := range []string{path, base + ".rows.ndjson", base + ".late.ndjson"} {
+		doc, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		docs[i] = string(doc)
+	}
+	_, below, ok := strings.Cut(docs[0], "# $ tidemark ")
+	if !ok {
+		return nil, fmt.Errorf("%s: no line of flags", path)
+	}
+	c := &Case{Name: filepath.Base(base)}
+	var err error
+	if c.head, _, err = parse(path, below+divider, c.configure, c.step); err != nil {
+		return nil, err
+	}
+	c.Want, err = c.Output(linesOf(docs[1]), nil, linesOf(docs[2]))
+	return c, err
+}
+
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
 func nameOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".txt") }
@@ -88,9 +129,7 @@ func parse(path, doc string, configure, step func(line string) error) (head stri
 	if !ok {
 		return "", nil, fmt.Errorf("%s: no line ----", path)
 	}
-	if below != "" {
-		want = strings.Split(strings.TrimSuffix(below, "\n"), "\n")
-	}
+	want = linesOf(below)
 	read := configure
 	for i, line := range strings.Split(head, "\n") {
 		if line == "" || line[0] == '#' {
@@ -222,6 +261,19 @@ func (c *Case) event(doc []byte) error {
 	}
 	c.add(oracle.Add(e), raw.String())
 	return nil
+}
+
+// Fields says where the command finds what is in an event.
+func (c *Case) Fields() records.Fields {
+	f := records.Fields{
+		Key: strings.Split(c.fields.key, ","), Time: c.fields.time, TimeUnit: "ms", Currency: c.fields.currency,
+	}
+	if c.Command == "average" {
+		f.Value = c.fields.value
+	} else {
+		f.Amount = c.fields.amount
+	}
+	return f
 }
 
 func unmarshal(doc []byte, v any) error {

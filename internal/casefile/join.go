@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tidemark/connectors/records"
 	"tidemark/testing/oracle"
 )
 
@@ -24,6 +25,7 @@ type JoinCase struct {
 	Raw    []string // the event of each step, empty where the step is none
 	Want   []string // lines
 
+	scale
 	left, right sideFields
 }
 
@@ -88,6 +90,15 @@ func (c *JoinCase) configure(line string) error {
 	c.Config.LowerMs, c.Config.UpperMs = lower.Milliseconds(), upper.Milliseconds()
 	c.Config.LatenessMs = lateness.Milliseconds()
 	return c.Config.Validate()
+}
+
+// Fields says where the command finds what is in an event of each side.
+func (c *JoinCase) Fields() (left, right records.Fields) {
+	return c.left.fields(), c.right.fields()
+}
+
+func (f sideFields) fields() records.Fields {
+	return records.Fields{Key: strings.Split(f.key, ","), Time: f.time, TimeUnit: "ms"}
 }
 
 // step reads one line of the timeline.

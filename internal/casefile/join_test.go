@@ -48,21 +48,21 @@ late right r2 1969-12-31T23:59:59.999Z @4
 	if diff := cmp.Diff(c.Want, c.Lines(c.Config.Play(c.Steps))); diff != "" {
 		t.Errorf("oracle: mismatch (-want +got):\n%s", diff)
 	}
-	rows, err := casefile.JoinRows([]string{
+	rows, err := c.Rows([]string{
 		`{"key":"a","left":null,"right":{"id":"r3","key":"a","time":5000},"time":"1970-01-01T00:00:05Z"}`,
 		`{"key":"17","left":{"id":"l1","key":17,"time":0},"right":{"id":"r1","key":"17","time":1500},"time":"1970-01-01T00:00:01.500Z"}`,
 	})
 	if err != nil || !slices.Equal(rows, c.WantRows()) {
 		t.Errorf("rows %q, error %v, want %q", rows, err, c.WantRows())
 	}
-	late, err := casefile.JoinLates([]string{
+	late, err := c.Lates([]string{
 		`{"side":"right","event":{"id":"r2","key":"a","time":-1},"time":"1969-12-31T23:59:59.999Z","source":"x","position":4}`,
 	})
 	if err != nil || !slices.Equal(late, c.WantLate()) {
 		t.Errorf("late %q, error %v, want %q", late, err, c.WantLate())
 	}
 	for _, bad := range []string{`{"key":"a","left":{},"right":null,"time":"1970-01-01T00:00:05Z"}`, `{"key":"a","time":5}`, `row`} {
-		if lines, err := casefile.JoinRows([]string{bad}); err == nil {
+		if lines, err := c.Rows([]string{bad}); err == nil {
 			t.Errorf("%s: %q, no error", bad, lines)
 		}
 	}

@@ -46,7 +46,8 @@ func (c *JoinCase) at(step int) string {
 }
 
 // WantRows is the rows of Want without their steps, sorted, and so is WantLate the
-// late elements: what [JoinRows] and [JoinLates] make of the command's output.
+// late elements: what [JoinCase.Rows] and [JoinCase.Lates] make of the command's
+// output.
 func (c *JoinCase) WantRows() []string { return c.unplaced("row ") }
 
 // WantLate is the late elements; see [JoinCase.WantRows].
@@ -63,9 +64,9 @@ func (c *JoinCase) unplaced(prefix string) (lines []string) {
 	return lines
 }
 
-// JoinRows is rows of the command, one JSON object each, as lines without steps,
+// Rows is rows of the command, one JSON object each, as lines without steps,
 // sorted.
-func JoinRows(rows []string) (lines []string, err error) {
+func (c *JoinCase) Rows(rows []string) (lines []string, err error) {
 	for _, text := range rows {
 		var r struct {
 			Key         string
@@ -84,15 +85,15 @@ func JoinRows(rows []string) (lines []string, err error) {
 				return nil, fmt.Errorf("%s: %w", text, err)
 			}
 		}
-		lines = append(lines, joinRow(r.Key, ids[0], ids[1], r.Time.UnixMilli()))
+		lines = append(lines, joinRow(r.Key, ids[0], ids[1], c.ms(r.Time)))
 	}
 	slices.Sort(lines)
 	return lines, nil
 }
 
-// JoinLates is late records of the command, one JSON object each, as lines
+// Lates is late records of the command, one JSON object each, as lines
 // without steps, sorted.
-func JoinLates(records []string) (lines []string, err error) {
+func (c *JoinCase) Lates(records []string) (lines []string, err error) {
 	for _, text := range records {
 		var r struct {
 			Side  string
@@ -106,7 +107,7 @@ func JoinLates(records []string) (lines []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", text, err)
 		}
-		lines = append(lines, joinLate(r.Side, id, r.Time.UnixMilli()))
+		lines = append(lines, joinLate(r.Side, id, c.ms(r.Time)))
 	}
 	slices.Sort(lines)
 	return lines, nil

@@ -51,6 +51,10 @@ func (c *Case) AverageLines(rows []oracle.AverageRow, late []oracle.Late) []stri
 }
 
 func (c *Case) lateLines(late []oracle.Late) (lines []string) {
+	events := c.Raw
+	if c.events != nil {
+		events = c.events
+	}
 	late = slices.Clone(late)
 	slices.SortFunc(late, func(a, b oracle.Late) int { return a.Step - b.Step })
 	for _, l := range late {
@@ -65,7 +69,7 @@ func (c *Case) lateLines(late []oracle.Late) (lines []string) {
 		if l.All {
 			all = "all"
 		}
-		lines = append(lines, fmt.Sprintf("late %s at %s missed %s, %s", c.Raw[l.Step], clock(l.Element.TimeMs), strings.Join(missed, " "), all))
+		lines = append(lines, fmt.Sprintf("late %s at %s missed %s, %s", events[l.Step], clock(l.Element.TimeMs), strings.Join(missed, " "), all))
 	}
 	return lines
 }

@@ -53,12 +53,12 @@ func TestJoinDocument(t *testing.T) {
 
 	c := documented(t, "left")
 	c.Want = c.Lines(c.Config.Play(c.Steps))
-	rows, err := casefile.JoinRows(blocks["output"])
+	rows, err := c.Rows(blocks["output"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	compare(t, c.WantRows(), rows)
-	late, err := casefile.JoinLates(blocks["late"])
+	late, err := c.Lates(blocks["late"])
 	if err != nil {
 		t.Fatal(err)
 	}

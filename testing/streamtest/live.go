@@ -1,7 +1,6 @@
 package streamtest
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -50,10 +49,8 @@ func (t *Timeline) TryLive(s beam.Scope, perBundle int) (beam.PCollection, error
 	if perBundle < 1 {
 		return beam.PCollection{}, fmt.Errorf("streamtest.Timeline: %d steps a bundle, want at least 1", perBundle)
 	}
-	for _, st := range t.steps {
-		if st.advance > 0 {
-			return beam.PCollection{}, errors.New("streamtest.Timeline: processing time cannot be played live")
-		}
+	if err := t.checkClock("live"); err != nil {
+		return beam.PCollection{}, err
 	}
 	fn := &liveFn{Script: scripts.add(t.steps), Steps: int64(len(t.steps)), PerBundle: perBundle}
 	return beam.ParDo(s, fn, beam.Impulse(s), beam.TypeDefinition{Var: beam.XType, T: t.elem}), nil

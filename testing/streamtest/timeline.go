@@ -162,3 +162,13 @@ func (t *Timeline) check() error {
 	}
 	return nil
 }
+
+// checkClock refuses steps of processing time.
+func (t *Timeline) checkClock(how string) error {
+	for _, st := range t.steps {
+		if st.advance > 0 {
+			return fmt.Errorf("streamtest.Timeline: processing time cannot be played %s", how)
+		}
+	}
+	return nil
+}

@@ -17,10 +17,15 @@ import (
 )
 
 func init() {
-	register.DoFn3x1[string, []byte, emitBlock, error](&noticeFn{})
-	register.DoFn5x1[beam.PaneInfo, beam.EventTime, string, func(*[]byte) bool, emitBlock, error](&showFn{})
+	register.DoFn3x1[string, []byte, emitNotice, error](&noticeFn{})
+	register.DoFn5x1[beam.PaneInfo, beam.EventTime, []byte, func(*[]byte) bool, emitBlock, error](&showFn{})
+	register.Emitter3[beam.EventTime, []byte, []byte]()
 	register.Iter1[[]byte]()
 }
+
+// emitNotice emits a notice with nothing. It is bytes, not a string: runners in Java
+// make valid UTF-8 of a string, and a notice is not.
+type emitNotice = func(at beam.EventTime, notice, nothing []byte)
 
 // early turns blocks on time into messages that ask for EARLY rows, each delay of
 // processing time after it. It has the timers that the fold cannot have: Flink's
@@ -70,7 +75,7 @@ func (f *noticeFn) Setup() (err error) {
 	return err
 }
 
-func (f *noticeFn) ProcessElement(cell string, msg []byte, emit emitBlock) error {
+func (f *noticeFn) ProcessElement(cell string, msg []byte, emit emitNotice) error {
 	s, err := f.layout.parse(cell)
 	if err != nil {
 		return err
@@ -99,10 +104,10 @@ func (f *noticeFn) ProcessElement(cell string, msg []byte, emit emitBlock) error
 	})
 }
 
-func notice(cell string, endMs int64, id uint64, key []byte) string {
+func notice(cell string, endMs int64, id uint64, key []byte) []byte {
 	b := binary.AppendVarint(routing.AppendPrefixed(nil, cell), endMs)
 	b = binary.AppendUvarint(b, id)
-	return string(append(b, key...))
+	return append(b, key...)
 }
 
 // showFn turns a notice whose delay has passed into a message to its cell, stamped
@@ -118,11 +123,11 @@ func (f *showFn) Setup() (err error) {
 	return err
 }
 
-func (f *showFn) ProcessElement(pane beam.PaneInfo, at beam.EventTime, notice string, _ func(*[]byte) bool, emit emitBlock) error {
+func (f *showFn) ProcessElement(pane beam.PaneInfo, at beam.EventTime, notice []byte, _ func(*[]byte) bool, emit emitBlock) error {
 	if pane.Timing != typex.PaneEarly && f.layout.gapMs == 0 {
 		return nil // the end of the window has come before
 	}
-	r := routing.NewReader([]byte(notice))
+	r := routing.NewReader(notice)
 	cell, end, id := string(r.Prefixed()), r.Varint(), r.Uvarint()
 	key := r.Bytes(r.Len())
 	if r.Err() != nil {

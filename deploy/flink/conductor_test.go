@@ -1,0 +1,371 @@
+//go:build flink
+
+package flink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+
+	"tidemark/connectors/sink"
+	jobs "tidemark/internal/cluster"
+	"tidemark/internal/flow"
+	"tidemark/internal/halt"
+	"tidemark/internal/tally"
+	"tidemark/pipelines"
+	"tidemark/testing/streamtest"
+)
+
+// conductor lets a job play a timeline: its source takes a step when the one before
+// has gone through. For elements that is so when all of their (element, window) pairs
+// are assigned, and each is added or late, by the counts of the job's workers, which
+// are in this process. For a watermark it is so when Flink's metrics say so of all
+// parts of the step that makes the rows.
+type conductor struct {
+	metrics  *metrics
+	assigned []int64 // how many pairs elements come to: of the first, the first two ...
+	counts   *tally.Tally
+	rows     *lines
+
+	// besides says, unless it is nil, what else has to be there: so many rows after so
+	// many elements.
+	besides func(elements, rows int) bool
+
+	mu     sync.Mutex
+	played streamtest.Progress
+	asked  int
+	err    error // the last one
+}
+
+const (
+	// rest is how long is waited between two questions, and patient how long a bundle
+	// goes on asking. A watermark can wait for the end of the bundle itself.
+	rest    = 20 * time.Millisecond
+	patient = 2 * time.Second
+)
+
+// ready reports whether what has been played has gone through.
+func (d *conductor) ready(p streamtest.Progress) bool {
+	for end := time.Now().Add(patient); !d.ask(p); time.Sleep(rest) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *conductor) ask(p streamtest.Progress) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.played, d.asked = p, d.asked+1
+	return d.through(p)
+}
+
+func (d *conductor) through(p streamtest.Progress) bool {
+	n := d.pairs(p.Elements)
+	if d.counts.Get(tally.Assigned) != n || d.counts.Get(tally.Added)+d.counts.Get(tally.Late) != n {
+		return false
+	}
+	if d.besides != nil && !d.besides(p.Elements, d.rows.len()) {
+		return false
+	}
+	if p.WatermarkMs == math.MinInt64 {
+		return true
+	}
+	at, err := d.metrics.watermark()
+	d.err = err
+	return err == nil && at >= wholeSecond(p.WatermarkMs)
+}
+
+func (d *conductor) progress() streamtest.Progress {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.played
+}
+
+func (d *conductor) pairs(elements int) int64 {
+	if elements == 0 {
+		return 0
+	}
+	return d.assigned[elements-1]
+}
+
+// wholeSecond is the watermark that Flink's runner makes of one.
+func wholeSecond(ms int64) int64 {
+	return time.UnixMilli(ms).Truncate(time.Second).UnixMilli() // rounds down, before 1970 too
+}
+
+// String says how far the timeline has come.
+func (d *conductor) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, err := d.metrics.watermark()
+	return fmt.Sprintf("%d elements, watermark %d; asked %d times; assigned %d of %d, added %d, late %d; watermark of the step %d, error %v, last error %v",
+		d.played.Elements, d.played.WatermarkMs, d.asked, d.counts.Get(tally.Assigned), d.pairs(d.played.Elements),
+		d.counts.Get(tally.Added), d.counts.Get(tally.Late), at, err, d.err)
+}
+
+// metrics asks Flink for the watermark of the step of a job that makes its rows.
+type metrics struct {
+	base   string // of the REST interface
+	name   string // of the job
+	metric string
+
+	vertex string   // path of the step, once it is known
+	ids    []string // of the metric, of all its parts
+}
+
+const (
+	// What a fold waits for holds its output watermark at the last millisecond before
+	// it: that is the watermark of the script once all has been put out that is due by
+	// then.
+	ofFold = "currentOutputWatermark"
+
+	// A join can hold its output watermark for longer, for rows without a partner. Its
+	// input watermark is behind those of all gates.
+	ofJoin = "currentInputWatermark"
+)
+
+// get asks for a path.
+func (m *metrics) get(path string, into any) error {
+	client := http.Client{Timeout: 10 * time.Second}
+	reply, err := client.Get(m.base + path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reply.Body.Close() }()
+	if reply.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, reply.Status)
+	}
+	return json.NewDecoder(reply.Body).Decode(into)
+}
+
+// find finds the step: the one that the end of the output of rows waits for, apart
+// from the source that this has.
+func (m *metrics) find() error {
+	var all struct {
+		Jobs []struct {
+			Name string
+			ID   string `json:"jid"`
+		}
+	}
+	if err := m.get("/jobs/overview", &all); err != nil {
+		return err
+	}
+	job := ""
+	for _, j := range all.Jobs {
+		if j.Name == m.name {
+			job = "/jobs/" + j.ID
+		}
+	}
+	if job == "" {
+		return fmt.Errorf("no job %s", m.name)
+	}
+	var graph struct {
+		Vertices []struct {
+			ID, Name    string
+			Parallelism int
+		}
+		Plan struct {
+			Nodes []struct {
+				ID     string
+				Inputs []struct{ ID string }
+			}
+		}
+	}
+	if err := m.get(job, &graph); err != nil {
+		return err
+	}
+	names, parts, inputs := map[string]string{}, map[string]int{}, map[string][]string{}
+	for _, v := range graph.Vertices {
+		names[v.ID], parts[v.ID] = v.Name, v.Parallelism
+	}
+	for _, n := range graph.Plan.Nodes {
+		for _, in := range n.Inputs {
+			inputs[n.ID] = append(inputs[n.ID], in.ID)
+		}
+	}
+	const output = "rows/sink.Write/"
+	var steps []string
+	for id, name := range names {
+		if !strings.HasPrefix(name, output+"CoGBK") {
+			continue
+		}
+		for _, in := range inputs[id] {
+			if !strings.Contains(names[in], output) {
+				steps = append(steps, in)
+			}
+		}
+	}
+	if len(steps) != 1 {
+		return fmt.Errorf("%d steps make rows, want one: %v, %v", len(steps), names, inputs)
+	}
+	vertex := job + "/vertices/" + steps[0]
+	var known []struct{ ID string }
+	if err := m.get(vertex+"/metrics", &known); err != nil {
+		return err
+	}
+	var ids []string
+	for _, k := range known {
+		if strings.HasSuffix(k.ID, "."+m.metric) {
+			ids = append(ids, k.ID)
+		}
+	}
+	for part := range parts[steps[0]] {
+		if !slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, fmt.Sprint(part, ".")) }) {
+			return fmt.Errorf("part %d of %s has no %s yet: %q", part, names[steps[0]], m.metric, known)
+		}
+	}
+	m.vertex, m.ids = vertex, ids
+	return nil
+}
+
+// watermark is the lowest of all parts of the step, in ms.
+func (m *metrics) watermark() (int64, error) {
+	if m.vertex == "" {
+		if err := m.find(); err != nil {
+			return 0, err
+		}
+	}
+	var values []struct{ ID, Value string }
+	if err := m.get(m.vertex+"/metrics?get="+url.QueryEscape(strings.Join(m.ids, ",")), &values); err != nil {
+		return 0, err
+	}
+	if len(values) != len(m.ids) {
+		return 0, fmt.Errorf("%d of %d metrics", len(values), len(m.ids))
+	}
+	lowest := int64(math.MaxInt64)
+	for _, v := range values {
+		ms, err := strconv.ParseInt(v.Value, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		lowest = min(lowest, ms)
+	}
+	return lowest, nil
+}
+
+// lines are those of an output of a job, in the order in which they have come.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// AddBatch implements sink.Receiver.
+func (l *lines) AddBatch(b sink.Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return b.Each(func(_, line []byte) error {
+		l.all = append(l.all, string(line))
+		return nil
+	})
+}
+
+func (l *lines) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.all)
+}
+
+// builder adds a pipeline whose source is a timeline.
+type builder func(s beam.Scope, p pipelines.Player, out pipelines.Outputs) error
+
+// played is what has come of a timeline.
+type played struct {
+	rows, late, bad []string
+	counts          *tally.Tally
+}
+
+// play plays a timeline to the pipeline that build makes. A watermark has gone
+// through when it is the given one of the step that makes the rows.
+func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides func(elements, rows int) bool, build builder) played {
+	t.Helper()
+	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	// A job has nothing but global flags to be told by.
+	*jobopts.Endpoint = fmt.Sprintf("localhost:%d", c.jobPort)
+	*jobopts.EnvironmentType = "LOOPBACK"
+	*jobopts.Parallelism = 2
+	*jobopts.JobName = name
+	// Without checkpoints its sources would end, and one that failed is not to begin anew.
+	beam.PipelineOptions.Set("checkpointing_interval", fmt.Sprint((24 * time.Hour).Milliseconds()))
+	beam.PipelineOptions.Set("flink_options", "number_of_execution_retries=0")
+
+	d := &conductor{
+		metrics:  &metrics{base: fmt.Sprintf("http://localhost:%d", c.restPort), name: name, metric: metric},
+		assigned: assigned, counts: tally.Start(), besides: besides,
+	}
+	halt.Start()
+	flow.Start(0)
+	dir := t.TempDir()
+	var rows, late, bad lines
+	d.rows = &rows
+	outlet := func(what string, to *lines) (o pipelines.Outlet) {
+		o.ID, o.Done = name+" "+what, filepath.Join(dir, what)
+		sink.Open(o.ID, to)
+		t.Cleanup(func() { sink.Forget(o.ID) })
+		return o
+	}
+	out := pipelines.Outputs{Rows: outlet("rows", &rows), Late: outlet("late", &late), Bad: outlet("bad", &bad)}
+	p, s := beam.NewPipelineWithRoot()
+	player := func(s beam.Scope, script *streamtest.Timeline) (beam.PCollection, error) {
+		return script.TryStepped(s, time.Millisecond, d.ready) // which is no time on Flink
+	}
+	if err := build(s, player, out); err != nil {
+		t.Fatal(err)
+	}
+	on, err := jobs.Submit(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = on.Close() }()
+	ended := make(chan error, 1)
+	go func() { ended <- on.Wait(context.WithoutCancel(t.Context())) }()
+
+	last, since := d.progress(), time.Now()
+	for !exist(out.Rows.Done, out.Late.Done, out.Bad.Done) {
+		select {
+		case err := <-ended:
+			t.Fatalf("the job has ended before its timeline: %v; %v", err, d)
+		case <-time.After(rest):
+		}
+		if p := d.progress(); p != last {
+			last, since = p, time.Now()
+		}
+		if time.Since(since) > patience {
+			t.Errorf("for %v nothing has gone through: %v", patience, d)
+			_ = on.Cancel(context.WithoutCancel(t.Context()))
+			t.FailNow()
+		}
+	}
+	if err := on.Cancel(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, jobs.ErrCancelled) {
+		t.Fatalf("the job has ended with %v, want %v", err, jobs.ErrCancelled)
+	}
+	return played{rows.all, late.all, bad.all, d.counts}
+}
+
+func exist(paths ...string) bool {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			return false
+		}
+	}
+	return true
+}
