@@ -182,20 +182,62 @@ func (r result) summary() string {
 	return all[len(all)-1]
 }
 
+// process is a command that runs.
+type process struct {
+	args           []string
+	cmd            *exec.Cmd
+	cancel         context.CancelFunc
+	stdout, stderr bytes.Buffer
+	over           chan struct{} // closed when it has ended
+	err            error
+}
+
+// begin starts the command in the folder dir.
+func (c *cluster) begin(t *testing.T, dir string, args ...string) *process {
+	t.Helper()
+	p := &process{args: args, over: make(chan struct{})}
+	var ctx context.Context
+	ctx, p.cancel = context.WithTimeout(t.Context(), patience)
+	p.cmd = exec.CommandContext(ctx, c.program, args...)
+	p.cmd.Dir, p.cmd.WaitDelay = dir, 10*time.Second
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.over)
+		if p.err = p.cmd.Wait(); ctx.Err() == nil && p.cmd.ProcessState != nil {
+			p.err = nil // the status says it
+		}
+	}()
+	return p
+}
+
+// ended reports whether the command has.
+func (p *process) ended() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for the end of the command.
+func (p *process) wait(t *testing.T) result {
+	t.Helper()
+	<-p.over
+	p.cancel()
+	if p.err != nil {
+		t.Fatalf("%q: %v\n%s", p.args, p.err, p.stderr.String())
+	}
+	return result{p.cmd.ProcessState.ExitCode(), p.stdout.String(), p.stderr.String()}
+}
+
 // tidemark runs the command in the folder dir.
 func (c *cluster) tidemark(t *testing.T, dir string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, c.program, args...)
-	cmd.Dir = dir
-	cmd.WaitDelay = 10 * time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil && (ctx.Err() != nil || cmd.ProcessState == nil) {
-		t.Fatalf("%q: %v\n%s", args, err, stderr.String())
-	}
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return c.begin(t, dir, args...).wait(t)
 }
 
 // succeed runs the command, which has to end with status 0.

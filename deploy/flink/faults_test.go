@@ -1,0 +1,179 @@
+//go:build flink
+
+package flink
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The script faults sets these.
+var (
+	faultRuns = flag.Int("faults.runs", 0, "how often each job has each fault; 0 is once for each fault, with one of the jobs")
+	faultSeed = flag.Uint64("faults.seed", 1, "when faults come")
+)
+
+// faults are what befalls a job, which then goes on.
+var faults = []struct {
+	name string
+	do   func(c *cluster, t *testing.T, d *disturbed)
+}{
+	{"none", func(*cluster, *testing.T, *disturbed) {}}, // but checkpoints
+	{"TaskManager killed", (*cluster).killTaskManager},
+	{"worker killed", (*cluster).killWorker},
+	{"savepoint", (*cluster).savepointAndResume},
+}
+
+// disturbed is a job that a fault befalls.
+type disturbed struct {
+	name string
+	dir  string
+	args []string
+	*process
+}
+
+// TestFaults plays jobs that write a mart, and has faults befall them: in the end
+// the mart is that of a run on the embedded runner, which nothing has disturbed,
+// and its accounts add up.
+func TestFaults(t *testing.T) {
+	c := need(t)
+	random := rand.New(rand.NewPCG(*faultSeed, 0))
+	for i, w := range []work{works[0], works[3], join("full")} {
+		dir := w.prepare(t)
+		to := func(mart string) []string {
+			args := append(w.flags(true), "--output", "sqlite:"+mart, "--job", "work")
+			return append(args, "--bad_output", "sqlite:"+mart)
+		}
+		want := c.succeed(t, dir, to("embedded.db")...)
+		for run := range max(*faultRuns, 1) {
+			for k, f := range faults {
+				after := 1 + random.IntN(6) // checkpoints
+				if *faultRuns == 0 && k%3 != i {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/%d", w.name, f.name, run), func(t *testing.T) {
+					mart := fmt.Sprintf("flink-%s-%d.db", strings.ReplaceAll(f.name, " ", "-"), run)
+					d := &disturbed{name: strings.ReplaceAll(fmt.Sprintf("%s %s %d", w.name, f.name, run), " ", "-"), dir: dir}
+					d.args = append(to(mart), c.processFlags()...)
+					d.args = append(d.args, "--checkpoint_interval", "500ms", "--bundle_bytes", "20000", "--job_name", d.name)
+					d.process = c.begin(t, dir, d.args...)
+					eventually(t, fmt.Sprintf("%d checkpoints", after), func() bool { return d.ended() || c.checkpoints(t, d.name) >= after })
+					if d.ended() {
+						t.Fatalf("the job ended before anything could befall it:\n%s", d.wait(t).stderr)
+					}
+					f.do(c, t, d)
+					got := d.wait(t)
+					if got.status != 0 {
+						t.Fatalf("status %d, want 0:\n%s", got.status, got.stderr)
+					}
+					w.sameSummary(t, want, got)
+					w.sameMart(t, filepath.Join(dir, "embedded.db"), filepath.Join(dir, mart))
+					if r := c.tidemark(t, dir, "reconcile", "--mart", "sqlite:"+mart); r.status != 0 || r.stderr != "" {
+						t.Errorf("reconcile: %+v", r)
+					}
+				})
+			}
+		}
+	}
+	c.noWorkers(t)
+}
+
+// sameMart compares the tables of two marts, but for the path of totals, and for the
+// numbers of runs.
+func (w work) sameMart(t *testing.T, want, got string) {
+	t.Helper()
+	for _, table := range tables {
+		except := []string{"run"}
+		if w.totals {
+			except = append(except, path...)
+		}
+		same(t, table, rowsOf(t, want, table, except...), rowsOf(t, got, table, except...))
+	}
+}
+
+// killTaskManager kills the TaskManager, and starts another one.
+func (c *cluster) killTaskManager(t *testing.T, _ *disturbed) {
+	for _, verb := range []string{"kill", "start"} {
+		if out, err := c.flink("taskmanager", verb); err != nil {
+			t.Fatalf("flink taskmanager %s: %v\n%s", verb, err, out)
+		}
+	}
+}
+
+// killWorker kills the processes that run DoFns.
+func (c *cluster) killWorker(t *testing.T, _ *disturbed) {
+	out, err := exec.Command("ps", "-eo", "pid,args").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	for line := range strings.Lines(string(out)) {
+		id, args, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.Contains(args, "--worker=true") || !strings.Contains(args, c.home) {
+			continue
+		}
+		pid, err := strconv.Atoi(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Errorf("killing the worker %d: %v", pid, err)
+		}
+		killed++
+	}
+	if killed == 0 {
+		t.Fatalf("no worker among\n%s", out)
+	}
+}
+
+// savepointAndResume stops the job with a savepoint, and goes on from it.
+func (c *cluster) savepointAndResume(t *testing.T, d *disturbed) {
+	out, err := c.flink("savepoint", d.name)
+	if err != nil {
+		t.Fatalf("flink savepoint: %v\n%s", err, out)
+	}
+	if r := d.wait(t); r.status != 0 || !strings.Contains(r.stderr, "was stopped before its end") {
+		t.Fatalf("the command of a job that is stopped: status %d\n%s", r.status, r.stderr)
+	}
+	d.process = c.begin(t, d.dir, append(d.args, "--savepoint_path", strings.TrimSpace(out))...)
+}
+
+// checkpoints is how many checkpoints of the running job of a name are complete.
+func (c *cluster) checkpoints(t *testing.T, name string) int {
+	t.Helper()
+	var all struct {
+		Jobs []struct{ Jid, Name, State string }
+	}
+	c.rest(t, "/jobs/overview", &all)
+	for _, j := range all.Jobs {
+		if j.Name != name || j.State != "RUNNING" {
+			continue
+		}
+		var of struct{ Counts struct{ Completed int } }
+		c.rest(t, "/jobs/"+j.Jid+"/checkpoints", &of)
+		return of.Counts.Completed
+	}
+	return 0
+}
+
+// rest asks Flink.
+func (c *cluster) rest(t *testing.T, path string, reply any) {
+	t.Helper()
+	r, err := http.Get(fmt.Sprintf("http://localhost:%d%s", c.restPort, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Body.Close() }()
+	if err := json.NewDecoder(r.Body).Decode(reply); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
