@@ -1,6 +1,8 @@
-// Command bench measures Tidemark on the embedded Prism runner.
+// Command bench measures Tidemark on the embedded Prism runner, or on a cluster.
 //
 //	go run ./bench                     GMV against a plain Beam Go pipeline
+//	go run ./bench -endpoint localhost:8099 -parallelism 2
+//	                                   the same on Flink, after deploy/flink/flink up
 //	go run ./bench -case average       averages over the last 3 minutes, every minute, against
 //	                                   a plain Beam Go pipeline
 //	go run ./bench -case file          GMV from a file to rows on disk, against a plain loop
@@ -30,6 +32,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -39,8 +42,10 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 
+	"tidemark/internal/cluster"
 	"tidemark/internal/local"
 )
 
@@ -180,10 +185,23 @@ func runCase(ctx context.Context, name string, o options) error {
 	return fmt.Errorf("-case %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-// runPipeline runs p on Prism.
-func runPipeline(ctx context.Context, p *beam.Pipeline) error {
-	_, err := prism.Execute(ctx, p)
-	return err
+// runPipeline runs p on Prism, or on the cluster whose job server Beam's flag -endpoint
+// names, with the workers in this process.
+func runPipeline(ctx context.Context, p *beam.Pipeline) (err error) {
+	if *jobopts.Endpoint == "" {
+		_, err := prism.Execute(ctx, p)
+		return err
+	}
+	*jobopts.EnvironmentType = "LOOPBACK"
+	// Flink keeps a job whose sources have ended, unless it is told not to.
+	beam.PipelineOptions.Set("shutdown_sources_after_idle_ms", "0")
+	beam.PipelineOptions.Set("checkpointing_interval", "-1")
+	job, err := cluster.Submit(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, job.Close()) }()
+	return job.Wait(ctx)
 }
 
 // profile writes a CPU profile to path, if it is not empty, until stop is called.

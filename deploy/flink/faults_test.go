@@ -47,25 +47,28 @@ type disturbed struct {
 func TestFaults(t *testing.T) {
 	c := need(t)
 	random := rand.New(rand.NewPCG(*faultSeed, 0))
-	for i, w := range []work{works[0], works[3], join("full")} {
+	jobs := []work{works[0], works[3], join("full")}
+	var undisturbed []reference
+	for _, w := range jobs {
 		dir := w.prepare(t)
-		to := func(mart string) []string {
-			args := append(w.flags(true), "--output", "sqlite:"+mart, "--job", "work")
-			return append(args, "--bad_output", "sqlite:"+mart)
-		}
-		want := c.succeed(t, dir, to("embedded.db")...)
-		for run := range max(*faultRuns, 1) {
-			for k, f := range faults {
+		undisturbed = append(undisturbed, reference{dir, c.succeed(t, dir, intoMart(w, "embedded.db")...)})
+	}
+	for run := range max(*faultRuns, 1) {
+		for k, f := range faults {
+			for i, w := range jobs {
 				after := 1 + random.IntN(6) // checkpoints
-				if *faultRuns == 0 && k%3 != i {
+				if *faultRuns == 0 && k%len(jobs) != i {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%d", w.name, f.name, run), func(t *testing.T) {
-					mart := fmt.Sprintf("flink-%s-%d.db", strings.ReplaceAll(f.name, " ", "-"), run)
-					d := &disturbed{name: strings.ReplaceAll(fmt.Sprintf("%s %s %d", w.name, f.name, run), " ", "-"), dir: dir}
-					d.args = append(to(mart), c.processFlags()...)
+					d := &disturbed{
+						name: strings.ReplaceAll(fmt.Sprintf("%s %s %d", w.name, f.name, run), " ", "-"),
+						dir:  undisturbed[i].dir,
+					}
+					mart := d.name + ".db"
+					d.args = append(intoMart(w, mart), c.processFlags()...)
 					d.args = append(d.args, "--checkpoint_interval", "500ms", "--bundle_bytes", "20000", "--job_name", d.name)
-					d.process = c.begin(t, dir, d.args...)
+					d.process = c.begin(t, d.dir, d.args...)
 					eventually(t, fmt.Sprintf("%d checkpoints", after), func() bool { return d.ended() || c.checkpoints(t, d.name) >= after })
 					if d.ended() {
 						t.Fatalf("the job ended before anything could befall it:\n%s", d.wait(t).stderr)
@@ -75,9 +78,9 @@ func TestFaults(t *testing.T) {
 					if got.status != 0 {
 						t.Fatalf("status %d, want 0:\n%s", got.status, got.stderr)
 					}
-					w.sameSummary(t, want, got)
-					w.sameMart(t, filepath.Join(dir, "embedded.db"), filepath.Join(dir, mart))
-					if r := c.tidemark(t, dir, "reconcile", "--mart", "sqlite:"+mart); r.status != 0 || r.stderr != "" {
+					w.sameSummary(t, undisturbed[i].result, got)
+					w.sameMart(t, filepath.Join(d.dir, "embedded.db"), filepath.Join(d.dir, mart))
+					if r := c.tidemark(t, d.dir, "reconcile", "--mart", "sqlite:"+mart); r.status != 0 || r.stderr != "" {
 						t.Errorf("reconcile: %+v", r)
 					}
 				})
@@ -85,6 +88,17 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	c.noWorkers(t)
+}
+
+// reference is a run that nothing has disturbed.
+type reference struct {
+	dir string
+	result
+}
+
+// intoMart are the flags of a stream that goes to a mart.
+func intoMart(w work, mart string) []string {
+	return append(w.flags(true), "--output", "sqlite:"+mart, "--bad_output", "sqlite:"+mart, "--job", "work")
 }
 
 // sameMart compares the tables of two marts, but for the path of totals, and for the
