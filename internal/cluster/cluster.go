@@ -99,7 +99,9 @@ func Submit(ctx context.Context, p *beam.Pipeline) (j *Job, err error) {
 	if token, err = runnerlib.Stage(ctx, id, artifacts, bin, token); err != nil {
 		return j, fmt.Errorf("staging the worker binary: %w", err)
 	}
-	j.ID, err = runnerlib.Submit(ctx, j.client, id, token)
+	// From here on the job can be running, whether or not anyone waits to hear of it:
+	// without its id it could neither be named nor cancelled.
+	j.ID, err = runnerlib.Submit(context.WithoutCancel(ctx), j.client, id, token)
 	return j, err
 }
 
