@@ -2,10 +2,8 @@ package rows
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/big"
-	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/mtime"
@@ -13,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"tidemark/internal/ledger"
+	"tidemark/internal/routing"
 	"tidemark/internal/tally"
 	"tidemark/joins"
 	"tidemark/transforms/aggregate"
@@ -90,28 +89,17 @@ func (d *windowDeltas) add(kind string, startMs, endMs int64, currency string, n
 }
 
 func appendCountKey(dst []byte, kind string, startMs, endMs int64, currency string) []byte {
-	dst = append(append(dst, kind...), ' ')
+	dst = routing.AppendPrefixed(dst, kind)
 	dst = binary.AppendVarint(dst, startMs)
 	dst = binary.AppendVarint(dst, endMs)
 	return append(dst, currency...)
 }
 
-var errCountKey = errors.New("rows: damaged key of a count")
-
 func readCountKey(key []byte) (kind string, k countKey, err error) {
-	kind, rest, ok := strings.Cut(string(key), " ")
-	if !ok {
-		return "", k, errCountKey
-	}
-	for _, ms := range []*int64{&k.startMs, &k.endMs} {
-		v, n := binary.Varint([]byte(rest))
-		if n <= 0 {
-			return "", k, errCountKey
-		}
-		*ms, rest = v, rest[n:]
-	}
-	k.currency = rest
-	return kind, k, nil
+	r := routing.NewReader(key)
+	kind = string(r.Prefixed())
+	k = countKey{startMs: r.Varint(), endMs: r.Varint(), currency: string(r.Bytes(r.Len()))}
+	return kind, k, r.Err()
 }
 
 type gmvDeltasFn struct{ windowDeltas }

@@ -2,10 +2,12 @@ package ledger
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
+
+	"tidemark/internal/routing"
 )
 
 // Amount is how many of something there are, and what they come to.
@@ -32,69 +34,33 @@ func (b book) add(key []byte, more *Amount) {
 	a.add(more)
 }
 
-// pack appends all amounts, in the order of their keys.
+// pack appends all amounts, in the order of their keys: the key with its length, the
+// number, and the digits of the sum with their length.
 func (b book) pack(dst []byte) []byte {
 	for _, key := range slices.Sorted(maps.Keys(b)) {
-		dst = appendEntry(dst, key, b[key])
+		a := b[key]
+		dst = binary.AppendVarint(routing.AppendPrefixed(dst, key), a.N)
+		dst = routing.AppendPrefixed(dst, a.Sum.String())
 	}
 	return dst
 }
 
-// appendEntry appends the length of the key and the key, the number, and the sum as
-// the length of its size, doubled, with the sign in the lowest bit, and its size.
-func appendEntry(dst []byte, key string, a *Amount) []byte {
-	dst = append(binary.AppendUvarint(dst, uint64(len(key))), key...)
-	dst = binary.AppendVarint(dst, a.N)
-	size := a.Sum.Bytes()
-	head := uint64(len(size)) << 1
-	if a.Sum.Sign() < 0 {
-		head |= 1
-	}
-	return append(binary.AppendUvarint(dst, head), size...)
-}
-
-var errDamaged = errors.New("ledger: damaged entry")
-
 // Each calls f with the packed amounts. What it gets is valid until it returns.
 func Each(packed []byte, f func(key []byte, a *Amount) error) error {
 	var a Amount
-	for len(packed) > 0 {
-		key, rest, ok := cut(packed, 0)
-		if !ok {
-			return errDamaged
-		}
-		n, used := binary.Varint(rest)
-		if used <= 0 {
-			return errDamaged
-		}
-		rest = rest[used:]
-		head, used := binary.Uvarint(rest)
-		if used <= 0 {
-			return errDamaged
-		}
-		size, rest, ok := cut(rest, 1)
-		if !ok {
-			return errDamaged
+	r := routing.NewReader(packed)
+	for !r.Done() {
+		key, n, sum := r.Prefixed(), r.Varint(), r.Prefixed()
+		if r.Err() != nil {
+			break
 		}
 		a.N = n
-		a.Sum.SetBytes(size)
-		if head&1 == 1 {
-			a.Sum.Neg(&a.Sum)
+		if _, ok := a.Sum.SetString(string(sum), 10); !ok {
+			return fmt.Errorf("ledger: the sum of %q is %q, want digits", key, sum)
 		}
 		if err := f(key, &a); err != nil {
 			return err
 		}
-		packed = rest
 	}
-	return nil
-}
-
-// cut cuts what comes with its length, which is shifted by some bits.
-func cut(b []byte, shift uint) (part, rest []byte, ok bool) {
-	n, used := binary.Uvarint(b)
-	if n >>= shift; used <= 0 || n > uint64(len(b)-used) {
-		return nil, nil, false
-	}
-	b = b[used:]
-	return b[:n], b[n:], true
+	return r.Err()
 }
