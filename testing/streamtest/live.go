@@ -62,6 +62,7 @@ func (t *Timeline) TryLive(s beam.Scope, perBundle int) (beam.PCollection, error
 // time. Without that, Prism can get stuck at the watermark of the last
 // checkpoint if the source ends before it has been taken up.
 type liveFn struct {
+	scriptFn
 	Script    int
 	Steps     int64
 	PerBundle int
@@ -70,24 +71,6 @@ type liveFn struct {
 func (f *liveFn) CreateInitialRestriction([]byte) offsetrange.Restriction {
 	return offsetrange.Restriction{Start: 0, End: f.Steps + 1}
 }
-
-func (f *liveFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
-	return []offsetrange.Restriction{r}
-}
-
-func (f *liveFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
-
-func (f *liveFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
-	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
-}
-
-func (f *liveFn) InitialWatermarkEstimatorState(beam.EventTime, offsetrange.Restriction, []byte) int64 {
-	return math.MinInt64
-}
-
-func (f *liveFn) CreateWatermarkEstimator(ms int64) *scriptWatermark { return &scriptWatermark{ms} }
-
-func (f *liveFn) WatermarkEstimatorState(w *scriptWatermark) int64 { return w.ms }
 
 func (f *liveFn) ProcessElement(w *scriptWatermark, rt *sdf.LockRTracker, _ []byte, emit emitMarked) sdf.ProcessContinuation {
 	steps, ok := scripts.get(f.Script)
@@ -121,3 +104,31 @@ type scriptWatermark struct{ ms int64 }
 func (w *scriptWatermark) CurrentWatermark() time.Time {
 	return mtime.Normalize(mtime.Time(w.ms)).ToTime()
 }
+
+// scriptFn is what sources of scripts have in common: their restrictions are ranges of
+// steps, which are never split, and their watermark is set by the script.
+type scriptFn struct{}
+
+// SplitRestriction leaves a script whole.
+func (scriptFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
+	return []offsetrange.Restriction{r}
+}
+
+// RestrictionSize is a number of steps.
+func (scriptFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
+
+// CreateTracker tracks steps.
+func (scriptFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
+	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
+}
+
+// InitialWatermarkEstimatorState is below every time.
+func (scriptFn) InitialWatermarkEstimatorState(beam.EventTime, offsetrange.Restriction, []byte) int64 {
+	return math.MinInt64
+}
+
+// CreateWatermarkEstimator goes on where the last bundle was.
+func (scriptFn) CreateWatermarkEstimator(ms int64) *scriptWatermark { return &scriptWatermark{ms} }
+
+// WatermarkEstimatorState is the watermark, in ms.
+func (scriptFn) WatermarkEstimatorState(w *scriptWatermark) int64 { return w.ms }

@@ -1,7 +1,6 @@
 package streamtest
 
 import (
-	"math"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -72,6 +71,7 @@ func (t *Timeline) TryStepped(s beam.Scope, rest time.Duration, ready func(Progr
 // steppedFn reads a script as liveFn does. Behind the last step come two more
 // positions: at the first of them the watermark goes to infinity, see liveFn.
 type steppedFn struct {
+	scriptFn
 	Script int
 	Steps  int64
 	Rest   time.Duration
@@ -80,24 +80,6 @@ type steppedFn struct {
 func (f *steppedFn) CreateInitialRestriction([]byte) offsetrange.Restriction {
 	return offsetrange.Restriction{Start: 0, End: f.Steps + 2}
 }
-
-func (f *steppedFn) SplitRestriction(_ []byte, r offsetrange.Restriction) []offsetrange.Restriction {
-	return []offsetrange.Restriction{r}
-}
-
-func (f *steppedFn) RestrictionSize(_ []byte, r offsetrange.Restriction) float64 { return r.Size() }
-
-func (f *steppedFn) CreateTracker(r offsetrange.Restriction) *sdf.LockRTracker {
-	return sdf.NewLockRTracker(offsetrange.NewTracker(r))
-}
-
-func (f *steppedFn) InitialWatermarkEstimatorState(beam.EventTime, offsetrange.Restriction, []byte) int64 {
-	return math.MinInt64
-}
-
-func (f *steppedFn) CreateWatermarkEstimator(ms int64) *scriptWatermark { return &scriptWatermark{ms} }
-
-func (f *steppedFn) WatermarkEstimatorState(w *scriptWatermark) int64 { return w.ms }
 
 func (f *steppedFn) ProcessElement(w *scriptWatermark, rt *sdf.LockRTracker, _ []byte, emit emitTimed) sdf.ProcessContinuation {
 	script, ok := steppers.get(f.Script)
