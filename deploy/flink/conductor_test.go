@@ -4,11 +4,9 @@ package flink
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -126,7 +124,7 @@ type metrics struct {
 	name   string // of the job
 	metric string
 
-	vertex string   // path of the step, once it is known
+	vertex string   // URL of the step, once it is known
 	ids    []string // of the metric, of all its parts
 }
 
@@ -141,41 +139,17 @@ const (
 	ofJoin = "currentInputWatermark"
 )
 
-// get asks for a path.
-func (m *metrics) get(path string, into any) error {
-	client := http.Client{Timeout: 10 * time.Second}
-	reply, err := client.Get(m.base + path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = reply.Body.Close() }()
-	if reply.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, reply.Status)
-	}
-	return json.NewDecoder(reply.Body).Decode(into)
-}
-
 // find finds the step: the one that the end of the output of rows waits for, apart
 // from the source that this has.
 func (m *metrics) find() error {
-	var all struct {
-		Jobs []struct {
-			Name string
-			ID   string `json:"jid"`
-		}
-	}
-	if err := m.get("/jobs/overview", &all); err != nil {
+	j, err := jobNamed(m.base, m.name)
+	if err != nil {
 		return err
 	}
-	job := ""
-	for _, j := range all.Jobs {
-		if j.Name == m.name {
-			job = "/jobs/" + j.ID
-		}
-	}
-	if job == "" {
+	if j.ID == "" {
 		return fmt.Errorf("no job %s", m.name)
 	}
+	job := m.base + "/jobs/" + j.ID
 	var graph struct {
 		Vertices []struct {
 			ID, Name    string
@@ -188,7 +162,7 @@ func (m *metrics) find() error {
 			}
 		}
 	}
-	if err := m.get(job, &graph); err != nil {
+	if err := ask(job, &graph); err != nil {
 		return err
 	}
 	names, parts, inputs := map[string]string{}, map[string]int{}, map[string][]string{}
@@ -217,7 +191,7 @@ func (m *metrics) find() error {
 	}
 	vertex := job + "/vertices/" + steps[0]
 	var known []struct{ ID string }
-	if err := m.get(vertex+"/metrics", &known); err != nil {
+	if err := ask(vertex+"/metrics", &known); err != nil {
 		return err
 	}
 	var ids []string
@@ -243,7 +217,7 @@ func (m *metrics) watermark() (int64, error) {
 		}
 	}
 	var values []struct{ ID, Value string }
-	if err := m.get(m.vertex+"/metrics?get="+url.QueryEscape(strings.Join(m.ids, ",")), &values); err != nil {
+	if err := ask(m.vertex+"/metrics?get="+url.QueryEscape(strings.Join(m.ids, ",")), &values); err != nil {
 		return 0, err
 	}
 	if len(values) != len(m.ids) {
@@ -306,7 +280,7 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 	beam.PipelineOptions.Set("flink_options", "number_of_execution_retries=0")
 
 	d := &conductor{
-		metrics:  &metrics{base: fmt.Sprintf("http://localhost:%d", c.restPort), name: name, metric: metric},
+		metrics:  &metrics{base: c.rest(), name: name, metric: metric},
 		assigned: assigned, counts: tally.Start(), besides: besides,
 	}
 	halt.Start()

@@ -3,11 +3,9 @@
 package flink
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -51,7 +49,7 @@ func TestFaults(t *testing.T) {
 	var undisturbed []reference
 	for _, w := range jobs {
 		dir := w.prepare(t)
-		undisturbed = append(undisturbed, reference{dir, c.succeed(t, dir, intoMart(w, "embedded.db")...)})
+		undisturbed = append(undisturbed, reference{dir, c.succeed(t, dir, w.intoMart(true, "embedded.db")...)})
 	}
 	for run := range max(*faultRuns, 1) {
 		for k, f := range faults {
@@ -66,7 +64,7 @@ func TestFaults(t *testing.T) {
 						dir:  undisturbed[i].dir,
 					}
 					mart := d.name + ".db"
-					d.args = append(intoMart(w, mart), c.processFlags()...)
+					d.args = append(w.intoMart(true, mart), c.processFlags()...)
 					d.args = append(d.args, "--checkpoint_interval", "500ms", "--bundle_bytes", "20000", "--job_name", d.name)
 					d.process = c.begin(t, d.dir, d.args...)
 					eventually(t, fmt.Sprintf("%d checkpoints", after), func() bool { return d.ended() || c.checkpoints(t, d.name) >= after })
@@ -79,7 +77,11 @@ func TestFaults(t *testing.T) {
 						t.Fatalf("status %d, want 0:\n%s", got.status, got.stderr)
 					}
 					w.sameSummary(t, undisturbed[i].result, got)
-					w.sameMart(t, filepath.Join(d.dir, "embedded.db"), filepath.Join(d.dir, mart))
+					except := []string{"run"}
+					if w.totals {
+						except = append(except, path...)
+					}
+					sameMart(t, filepath.Join(d.dir, "embedded.db"), filepath.Join(d.dir, mart), except...)
 					if r := c.tidemark(t, d.dir, "reconcile", "--mart", "sqlite:"+mart); r.status != 0 || r.stderr != "" {
 						t.Errorf("reconcile: %+v", r)
 					}
@@ -94,24 +96,6 @@ func TestFaults(t *testing.T) {
 type reference struct {
 	dir string
 	result
-}
-
-// intoMart are the flags of a stream that goes to a mart.
-func intoMart(w work, mart string) []string {
-	return append(w.flags(true), "--output", "sqlite:"+mart, "--bad_output", "sqlite:"+mart, "--job", "work")
-}
-
-// sameMart compares the tables of two marts, but for the path of totals, and for the
-// numbers of runs.
-func (w work) sameMart(t *testing.T, want, got string) {
-	t.Helper()
-	for _, table := range tables {
-		except := []string{"run"}
-		if w.totals {
-			except = append(except, path...)
-		}
-		same(t, table, rowsOf(t, want, table, except...), rowsOf(t, got, table, except...))
-	}
 }
 
 // killTaskManager kills the TaskManager, and starts another one.
@@ -164,30 +148,13 @@ func (c *cluster) savepointAndResume(t *testing.T, d *disturbed) {
 // checkpoints is how many checkpoints of the running job of a name are complete.
 func (c *cluster) checkpoints(t *testing.T, name string) int {
 	t.Helper()
-	var all struct {
-		Jobs []struct{ Jid, Name, State string }
+	j := c.job(t, name)
+	if j.State != "RUNNING" {
+		return 0
 	}
-	c.rest(t, "/jobs/overview", &all)
-	for _, j := range all.Jobs {
-		if j.Name != name || j.State != "RUNNING" {
-			continue
-		}
-		var of struct{ Counts struct{ Completed int } }
-		c.rest(t, "/jobs/"+j.Jid+"/checkpoints", &of)
-		return of.Counts.Completed
-	}
-	return 0
-}
-
-// rest asks Flink.
-func (c *cluster) rest(t *testing.T, path string, reply any) {
-	t.Helper()
-	r, err := http.Get(fmt.Sprintf("http://localhost:%d%s", c.restPort, path))
-	if err != nil {
+	var of struct{ Counts struct{ Completed int } }
+	if err := ask(c.rest()+"/jobs/"+j.ID+"/checkpoints", &of); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.Body.Close() }()
-	if err := json.NewDecoder(r.Body).Decode(reply); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	return of.Counts.Completed
 }

@@ -3,9 +3,6 @@
 package flink
 
 import (
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,28 +48,6 @@ func (c *cluster) noWorkers(t *testing.T) {
 	})
 }
 
-// jobState is what Flink says of the job of that name; "" if it knows none.
-func (c *cluster) jobState(t *testing.T, name string) string {
-	t.Helper()
-	reply, err := http.Get(fmt.Sprintf("http://localhost:%d/jobs/overview", c.restPort))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = reply.Body.Close() }()
-	var all struct {
-		Jobs []struct{ Name, State string }
-	}
-	if err := json.NewDecoder(reply.Body).Decode(&all); err != nil {
-		t.Fatal(err)
-	}
-	for _, j := range all.Jobs {
-		if j.Name == name {
-			return j.State
-		}
-	}
-	return ""
-}
-
 // TestAsync leaves a stream to the cluster, which goes on until it is cancelled.
 func TestAsync(t *testing.T) {
 	c := need(t)
@@ -86,7 +61,7 @@ func TestAsync(t *testing.T) {
 	if !regexp.MustCompile(`^\S*` + name + `\S*\n$`).MatchString(r.stdout) {
 		t.Errorf("standard output %q, want the id of the job alone", r.stdout)
 	}
-	eventually(t, "the job runs", func() bool { return c.jobState(t, name) == "RUNNING" })
+	eventually(t, "the job runs", func() bool { return c.job(t, name).State == "RUNNING" })
 	eventually(t, "all rows are written", func() bool {
 		for _, suffix := range []string{".ndjson", "-late.ndjson", "-bad.ndjson"} {
 			if _, err := os.Stat(filepath.Join(dir, "flink"+suffix)); err != nil {
@@ -101,7 +76,7 @@ func TestAsync(t *testing.T) {
 	if out, err := c.flink("cancel", name); err != nil {
 		t.Errorf("flink cancel: %v\n%s", err, out)
 	}
-	if s := c.jobState(t, name); s != "CANCELED" {
+	if s := c.job(t, name).State; s != "CANCELED" {
 		t.Errorf("the job is %s, want CANCELED", s)
 	}
 	w.compare(t, dir, "embedded", "flink", true)
