@@ -51,9 +51,9 @@ type To struct {
 
 	// Done is the absolute path of an empty file that is made when all lines are
 	// written and none can come any more, that is, when their watermark is at its
-	// end. Its folder need not be there any more then. It is for a runner that keeps a stream running whose sources have ended,
-	// as Flink does. After a failure the file can be made again. None is made where
-	// it is empty.
+	// end. Its folder need not be there any more then. It is for a runner that keeps
+	// a stream running whose sources have ended, as Flink does. After a failure the
+	// file can be made again. None is made where it is empty.
 	Done string
 }
 
