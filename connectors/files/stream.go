@@ -36,10 +36,11 @@ type StreamConfig struct {
 	BundleBytes int64
 
 	// Pause is how long the source rests after each of them. It is for Beam's runner for
-	// Flink, which knows whole seconds only: give it a second, and large bundles. With
-	// a pause the source ends in the bundle in which it reads the last record, and not,
-	// as Prism wants it, in one more with a watermark at infinity: that runner forgets
-	// where a source is that has got there.
+	// Flink, which lets the watermark of a source out only while it rests, and knows
+	// whole seconds only: give it a second, and large bundles. With a pause the source
+	// ends in the bundle in which it reads the last record, and not, as Prism wants it,
+	// in one more with a watermark at infinity: that runner forgets where a source is
+	// that has got there.
 	Pause time.Duration
 }
 

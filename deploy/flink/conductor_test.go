@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -118,122 +115,6 @@ func (d *conductor) String() string {
 		d.counts.Get(tally.Added), d.counts.Get(tally.Late), at, err, d.err)
 }
 
-// metrics asks Flink for the watermark of the step of a job that makes its rows.
-type metrics struct {
-	base   string // of the REST interface
-	name   string // of the job
-	metric string
-
-	vertex string   // URL of the step, once it is known
-	ids    []string // of the metric, of all its parts
-}
-
-const (
-	// What a fold waits for holds its output watermark at the last millisecond before
-	// it: that is the watermark of the script once all has been put out that is due by
-	// then.
-	ofFold = "currentOutputWatermark"
-
-	// A join can hold its output watermark for longer, for rows without a partner. Its
-	// input watermark is behind those of all gates.
-	ofJoin = "currentInputWatermark"
-)
-
-// find finds the step: the one that the end of the output of rows waits for, apart
-// from the source that this has.
-func (m *metrics) find() error {
-	j, err := jobNamed(m.base, m.name)
-	if err != nil {
-		return err
-	}
-	if j.ID == "" {
-		return fmt.Errorf("no job %s", m.name)
-	}
-	job := m.base + "/jobs/" + j.ID
-	var graph struct {
-		Vertices []struct {
-			ID, Name    string
-			Parallelism int
-		}
-		Plan struct {
-			Nodes []struct {
-				ID     string
-				Inputs []struct{ ID string }
-			}
-		}
-	}
-	if err := ask(job, &graph); err != nil {
-		return err
-	}
-	names, parts, inputs := map[string]string{}, map[string]int{}, map[string][]string{}
-	for _, v := range graph.Vertices {
-		names[v.ID], parts[v.ID] = v.Name, v.Parallelism
-	}
-	for _, n := range graph.Plan.Nodes {
-		for _, in := range n.Inputs {
-			inputs[n.ID] = append(inputs[n.ID], in.ID)
-		}
-	}
-	const output = "rows/sink.Write/"
-	var steps []string
-	for id, name := range names {
-		if !strings.HasPrefix(name, output+"CoGBK") {
-			continue
-		}
-		for _, in := range inputs[id] {
-			if !strings.Contains(names[in], output) {
-				steps = append(steps, in)
-			}
-		}
-	}
-	if len(steps) != 1 {
-		return fmt.Errorf("%d steps make rows, want one: %v, %v", len(steps), names, inputs)
-	}
-	vertex := job + "/vertices/" + steps[0]
-	var known []struct{ ID string }
-	if err := ask(vertex+"/metrics", &known); err != nil {
-		return err
-	}
-	var ids []string
-	for _, k := range known {
-		if strings.HasSuffix(k.ID, "."+m.metric) {
-			ids = append(ids, k.ID)
-		}
-	}
-	for part := range parts[steps[0]] {
-		if !slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, fmt.Sprint(part, ".")) }) {
-			return fmt.Errorf("part %d of %s has no %s yet: %q", part, names[steps[0]], m.metric, known)
-		}
-	}
-	m.vertex, m.ids = vertex, ids
-	return nil
-}
-
-// watermark is the lowest of all parts of the step, in ms.
-func (m *metrics) watermark() (int64, error) {
-	if m.vertex == "" {
-		if err := m.find(); err != nil {
-			return 0, err
-		}
-	}
-	var values []struct{ ID, Value string }
-	if err := ask(m.vertex+"/metrics?get="+url.QueryEscape(strings.Join(m.ids, ",")), &values); err != nil {
-		return 0, err
-	}
-	if len(values) != len(m.ids) {
-		return 0, fmt.Errorf("%d of %d metrics", len(values), len(m.ids))
-	}
-	lowest := int64(math.MaxInt64)
-	for _, v := range values {
-		ms, err := strconv.ParseInt(v.Value, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		lowest = min(lowest, ms)
-	}
-	return lowest, nil
-}
-
 // lines are those of an output of a job, in the order in which they have come.
 type lines struct {
 	mu  sync.Mutex
@@ -297,7 +178,7 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 	out := pipelines.Outputs{Rows: outlet("rows", &rows), Late: outlet("late", &late), Bad: outlet("bad", &bad)}
 	p, s := beam.NewPipelineWithRoot()
 	player := func(s beam.Scope, script *streamtest.Timeline) (beam.PCollection, error) {
-		return script.TryStepped(s, time.Millisecond, d.ready) // which is no time on Flink
+		return script.TryStepped(s, time.Second, d.ready) // less is nothing on Flink
 	}
 	if err := build(s, player, out); err != nil {
 		t.Fatal(err)
@@ -321,7 +202,7 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 			last, since = p, time.Now()
 		}
 		if time.Since(since) > patience {
-			t.Errorf("for %v nothing has gone through: %v", patience, d)
+			t.Errorf("for %v nothing has gone through: %v\n%s", patience, d, d.metrics.report())
 			_ = on.Cancel(context.WithoutCancel(t.Context()))
 			t.FailNow()
 		}

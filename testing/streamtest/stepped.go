@@ -40,11 +40,13 @@ var steppers registry[stepper]
 //
 // Output: PCollection<T>, T being the type of the elements, in the global window.
 //
-// The source rests between two bundles. Flink's runner cuts that to whole seconds, and
-// less to nothing; and it forgets a source that rests while its watermark is at
-// infinity, so that one that rests ends there at once. One that does not makes
-// a last checkpoint, which Prism needs. Flink's runner cuts watermarks to whole seconds
-// too: one in between is that of the second before.
+// The source rests between two bundles, unless the first of them has emitted elements.
+// Flink's runner cuts that to whole seconds, and less to nothing; and the watermark of
+// a source that does not rest can stay where it is for ever: there it needs a second.
+// Flink's runner also forgets a source that rests while its watermark is at infinity,
+// so that one that rests ends there at once. One that does not makes a last
+// checkpoint, which Prism needs. Watermarks are cut to whole seconds too: one in
+// between is that of the second before.
 //
 // Stepped panics where [Timeline.TryStepped] returns an error.
 func (t *Timeline) Stepped(s beam.Scope, rest time.Duration, ready func(Progress) bool) beam.PCollection {
@@ -104,11 +106,12 @@ func (f *steppedFn) ProcessElement(w *scriptWatermark, rt *sdf.LockRTracker, _ [
 	}
 	if st.elems == nil {
 		w.ms = st.ms
+		return sdf.ResumeProcessingIn(f.Rest)
 	}
 	for _, e := range st.elems {
 		emit(mtime.Time(st.ms), e)
 	}
-	return sdf.ResumeProcessingIn(f.Rest)
+	return sdf.ResumeProcessingIn(0) // the watermark is where it was
 }
 
 // progress is that before the step at.
