@@ -183,6 +183,60 @@ func TestJoinInsert(t *testing.T) {
 	}
 }
 
+// TestJoinMatchAgain puts rows of left semi joins at other times than before, as
+// a runner does that goes back to a checkpoint: the last one stays.
+func TestJoinMatchAgain(t *testing.T) {
+	at := func(t *testing.T, m *Mart) []string {
+		t.Helper()
+		return query(t, m, "SELECT job, left_source, left_position, (time_ms - 1717200000000) / 3600000, run FROM joined")
+	}
+	put := func(t *testing.T, r *Run, lines ...string) {
+		t.Helper()
+		ok(t, r.Insert(Rows, of(lines...)))
+	}
+	const semi = "left_semi"
+	elsewhere := strings.Replace(joinedLine(9, "k", 1, 0), "in.ndjson", "other.ndjson", 1)
+	t.Run("stream", func(t *testing.T) {
+		m := newMart(t)
+		other := beginJoin(t, m, "others", semi)
+		put(t, other, joinedLine(8, "k", 1, 0))
+		run := beginJoin(t, m, "trips", semi)
+		put(t, run, joinedLine(8, "k", 1, 0), joinedLine(8, "k", 2, 0), elsewhere)
+		put(t, run, joinedLine(10, "k", 1, 0), joinedLine(8, "k", 2, 0))
+		same(t, "later", []string{"others|in.ndjson|1|8|1", "trips|in.ndjson|2|8|2", "trips|other.ndjson|1|9|2", "trips|in.ndjson|1|10|2"}, at(t, m))
+		resumed, err := m.Resume(run.Number())
+		ok(t, err)
+		put(t, resumed, joinedLine(9, "k", 1, 0))
+		same(t, "earlier, from a worker", []string{"others|in.ndjson|1|8|1", "trips|in.ndjson|2|8|2", "trips|in.ndjson|1|9|2", "trips|other.ndjson|1|9|2"}, at(t, m))
+		goesOn, err := m.Continue(RunInfo{Job: "trips", Work: Join, JoinType: semi})
+		ok(t, err)
+		put(t, goesOn, joinedLine(11, "k", 1, 0), strings.Replace(joinedLine(12, "k", 2, 0), `"n": 2`, `"n": 3`, 1))
+		same(t, "after a savepoint; another record at the same place",
+			[]string{"others|in.ndjson|1|8|1", "trips|in.ndjson|2|8|2", "trips|other.ndjson|1|9|2", "trips|in.ndjson|1|11|2", "trips|in.ndjson|2|12|2"}, at(t, m))
+		next := beginJoin(t, m, "trips", semi)
+		put(t, next, joinedLine(10, "k", 1, 0))
+		put(t, run, joinedLine(9, "k", 1, 0))
+		same(t, "a newer run", []string{"trips|in.ndjson|1|10|3"}, at(t, m)[4:5])
+	})
+	t.Run("batch", func(t *testing.T) {
+		m := newMart(t)
+		for range 2 { // the second goes through a copy of the table
+			run := beginJoin(t, m, "trips", semi)
+			ok(t, run.Replace(map[Kind]Lines{Rows: of(joinedLine(10, "k", 1, 0), elsewhere, joinedLine(8, "k", 1, 0))}, joinSummary(SideCounts{Assigned: 2, Joined: 2}, SideCounts{})))
+			same(t, "rows", []string{"trips|in.ndjson|1|8|1", "trips|other.ndjson|1|9|1"}, at(t, m))
+		}
+	})
+	t.Run("other types", func(t *testing.T) {
+		m := newMart(t)
+		run := beginJoin(t, m, "trips", "left")
+		put(t, run, joinedLine(8, "k", 1, 0), joinedLine(8, "k", 2, 1))
+		put(t, run, joinedLine(9, "k", 1, 0), joinedLine(9, "k", 2, 1))
+		if n := len(at(t, m)); n != 4 {
+			t.Errorf("%d rows, want 4", n)
+		}
+	})
+}
+
 func TestJoinViews(t *testing.T) {
 	m := newMart(t)
 	all, sum := selfJoin()

@@ -89,6 +89,11 @@ func (r *Run) replace(kind Kind, lines Lines) error {
 			if err := m.exec(t.create("temp." + t.staged())); err != nil {
 				return err
 			}
+			if t == joinedTable && joinTypes[r.typ].matches {
+				if err := m.exec(createAloneIndex("temp.", t.staged())); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	err := r.add(kind, lines, func(t *table) string {

@@ -75,6 +75,7 @@ type Run struct {
 	mart  *Mart
 	job   string
 	of    Work
+	typ   string // of a join
 	id    int64
 	ended atomic.Bool
 	wrote [kinds]atomic.Bool // the table of runs says so
@@ -89,7 +90,7 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 	if err := info.check(); err != nil {
 		return nil, fmt.Errorf("mart %q: %w", m.path, err)
 	}
-	r := &Run{mart: m, job: info.Job, of: info.Work}
+	r := &Run{mart: m, job: info.Job, of: info.Work, typ: info.JoinType}
 	err := m.transact(func() error {
 		if err := m.checkJob(info); err != nil {
 			return err
@@ -132,7 +133,7 @@ func (m *Mart) Continue(info RunInfo) (*Run, error) {
 		return m.exec("UPDATE runs SET status = ?, ended_ms = NULL, replaced = 0 WHERE run = ?", running, newest)
 	})
 	if err != nil || newest != 0 {
-		return &Run{mart: m, job: info.Job, of: info.Work, id: newest}, err
+		return &Run{mart: m, job: info.Job, of: info.Work, typ: info.JoinType, id: newest}, err
 	}
 	return m.Begin(info)
 }
@@ -142,11 +143,11 @@ func (m *Mart) Continue(info RunInfo) (*Run, error) {
 func (m *Mart) Resume(number int64) (*Run, error) {
 	r := &Run{mart: m, id: number}
 	err := m.transact(func() error {
-		st, err := m.prepare("SELECT job, work FROM runs WHERE run = ?")
+		st, err := m.prepare("SELECT job, work, coalesce(join_type, '') FROM runs WHERE run = ?")
 		if err != nil {
 			return err
 		}
-		if err := st.QueryRow(number).Scan(&r.job, &r.of); err != nil {
+		if err := st.QueryRow(number).Scan(&r.job, &r.of, &r.typ); err != nil {
 			return fmt.Errorf("run %d: %w", number, err)
 		}
 		return nil
@@ -163,7 +164,8 @@ func (r *Run) Number() int64 { return r.id }
 
 // Insert adds lines in one transaction, during which no one else can write: lines
 // should be at hand. A row that is there gives way to one of a newer run, and one
-// of an aggregate to a newer revision of the same run; else it stays.
+// of an aggregate to a newer revision of the same run; else it stays. A row of a left
+// semi join gives way to one of the same left record, at whatever time.
 //
 // Lines of window counts are added to what the run has put there, if they are
 // deltas. If they are totals the larger number of a kind stays, with its sum, in
@@ -309,13 +311,22 @@ func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []
 		}
 	}
 	first := r.tablesOf(kind)[0]
+	prepare := func([]any) error { return nil }
+	if first == joinedTable && joinTypes[r.typ].matches {
+		if prepare, err = r.forgetMatches(into(first)); err != nil {
+			return nil, err
+		}
+	}
 	args := []any{r.job, r.id}
 	return func(line []byte) (err error) {
 		t := first
 		if t == badTable && isOverflow(line) {
 			t = overflowTable
 		}
-		if args, err = t.values(args[:2], line); err == nil {
+		if args, err = t.values(args[:2], line); err != nil {
+			return err
+		}
+		if err = prepare(args); err == nil {
 			_, err = statements[t].Exec(args...)
 		}
 		return err
