@@ -42,11 +42,14 @@ func (r *Run) endJoin(s Summary) error {
 	return r.mart.exec("UPDATE runs SET "+strings.Join(joinCountNames, " = ?, ")+" = ? WHERE run = ?", append(s.joinCounts(), r.id)...)
 }
 
-// createAloneIndex makes the index of rows of a left record alone by that record,
-// for a table that is joined or a copy of it.
-func createAloneIndex(schema, table string) string {
-	return "CREATE INDEX " + schema + table + "_left_alone ON " + table + " (job, left_source, left_position) WHERE right_position = -1"
+// createMatchIndex makes the index by which rows of left semi joins are found in a
+// table, which is joined or a copy of it. Marts without such joins do without it.
+func createMatchIndex(schema, table string) string {
+	return "CREATE INDEX IF NOT EXISTS " + schema + table + "_left_alone ON " + table + " (job, left_source, left_position) WHERE right_position = -1"
 }
+
+// isSemi reports whether the rows of a run are of left records that are matched, alone.
+func (info RunInfo) isSemi() bool { return joinTypes[info.JoinType].matches }
 
 // forgetMatch is the statement that makes room in a table for a row of a left semi
 // join, of which it gets what is to be inserted: it deletes that of the same left record

@@ -52,7 +52,7 @@ func TestRefused(t *testing.T) {
 	other(t, at("app.db"), "PRAGMA application_id = 7")
 	other(t, at("wal.db"), "PRAGMA journal_mode = WAL", "CREATE TABLE t (x)")
 	m := opened(t, at("newer.db"))
-	ok(t, m.exec("PRAGMA user_version = 5"))
+	ok(t, m.exec("PRAGMA user_version = 4"))
 	ok(t, m.Close())
 
 	before := files(t, dir)
@@ -68,7 +68,7 @@ func TestRefused(t *testing.T) {
 		{at("foreign.db"), []string{"not a mart: a SQLite file with the application_id 0, want 1416193125"}},
 		{at("app.db"), []string{"application_id 7, want 1416193125"}},
 		{at("wal.db"), []string{"application_id 0, want 1416193125"}},
-		{at("newer.db"), []string{"schema version (user_version) is 5, want 4"}},
+		{at("newer.db"), []string{"schema version (user_version) is 4, want 3"}},
 		{at("gone/mart.db"), []string{"gone", "no such file or directory"}},
 		{at("text.db/mart.db"), []string{"not a directory"}},
 	} {

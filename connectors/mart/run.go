@@ -75,7 +75,7 @@ type Run struct {
 	mart  *Mart
 	job   string
 	of    Work
-	typ   string // of a join
+	semi  bool // a left semi join
 	id    int64
 	ended atomic.Bool
 	wrote [kinds]atomic.Bool // the table of runs says so
@@ -90,9 +90,9 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 	if err := info.check(); err != nil {
 		return nil, fmt.Errorf("mart %q: %w", m.path, err)
 	}
-	r := &Run{mart: m, job: info.Job, of: info.Work, typ: info.JoinType}
+	r := &Run{mart: m, job: info.Job, of: info.Work, semi: info.isSemi()}
 	err := m.transact(func() error {
-		if err := m.checkJob(info); err != nil {
+		if err := m.admit(info); err != nil {
 			return err
 		}
 		if err := m.exec("UPDATE runs SET status = ? WHERE job = ? AND status = ?", crashed, info.Job, running); err != nil {
@@ -120,7 +120,7 @@ func (m *Mart) Continue(info RunInfo) (*Run, error) {
 	}
 	var newest int64
 	err := m.transact(func() error {
-		if err := m.checkJob(info); err != nil {
+		if err := m.admit(info); err != nil {
 			return err
 		}
 		st, err := m.prepare("SELECT coalesce(max(run), 0) FROM runs WHERE job = ?")
@@ -133,9 +133,17 @@ func (m *Mart) Continue(info RunInfo) (*Run, error) {
 		return m.exec("UPDATE runs SET status = ?, ended_ms = NULL, replaced = 0 WHERE run = ?", running, newest)
 	})
 	if err != nil || newest != 0 {
-		return &Run{mart: m, job: info.Job, of: info.Work, typ: info.JoinType, id: newest}, err
+		return &Run{mart: m, job: info.Job, of: info.Work, semi: info.isSemi(), id: newest}, err
 	}
 	return m.Begin(info)
+}
+
+// admit readies the mart for a run, unless the job has done other work.
+func (m *Mart) admit(info RunInfo) error {
+	if err := m.checkJob(info); err != nil || !info.isSemi() {
+		return err
+	}
+	return m.exec(createMatchIndex("", joinedTable.name))
 }
 
 // Resume is the run of a number in another process than the one that has begun it:
@@ -147,9 +155,11 @@ func (m *Mart) Resume(number int64) (*Run, error) {
 		if err != nil {
 			return err
 		}
-		if err := st.QueryRow(number).Scan(&r.job, &r.of, &r.typ); err != nil {
+		var info RunInfo
+		if err := st.QueryRow(number).Scan(&r.job, &r.of, &info.JoinType); err != nil {
 			return fmt.Errorf("run %d: %w", number, err)
 		}
+		r.semi = info.isSemi()
 		return nil
 	})
 	if err != nil {
@@ -312,7 +322,7 @@ func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []
 	}
 	first := r.tablesOf(kind)[0]
 	prepare := func([]any) error { return nil }
-	if first == joinedTable && joinTypes[r.typ].matches {
+	if r.semi && first == joinedTable {
 		if prepare, err = r.forgetMatches(into(first)); err != nil {
 			return nil, err
 		}

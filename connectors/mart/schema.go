@@ -13,7 +13,7 @@ const (
 
 	// schemaVersion is that of the tables below. Raise it with every change of
 	// them, and let upgrade bring older marts there.
-	schemaVersion = 4
+	schemaVersion = 3
 
 	// oldestVersion is that of the oldest marts that are read, and upgraded.
 	oldestVersion = 1
@@ -248,7 +248,6 @@ func createAll() []string {
 	for _, t := range tables {
 		all = append(all, t.create(t.name))
 	}
-	all = append(all, createAloneIndex("", joinedTable.name))
 	return append(append(all, createViews()...),
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }

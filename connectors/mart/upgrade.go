@@ -9,15 +9,11 @@ func upgrade(version int) []string {
 		"DROP VIEW IF EXISTS gmv_all_jobs", "DROP VIEW IF EXISTS gmv_readable",
 		"DROP VIEW IF EXISTS averages_all_jobs", "DROP VIEW IF EXISTS averages_readable",
 		"DROP VIEW IF EXISTS window_counts_readable", "DROP VIEW IF EXISTS late_windows",
-		"DROP VIEW IF EXISTS joined_readable", "DROP VIEW IF EXISTS join_late_readable",
 	}
 	if version < 2 {
 		all = append(all, upgradeTo2()...)
 	}
-	if version < 3 {
-		all = append(all, upgradeTo3()...)
-	}
-	all = append(all, createAloneIndex("", joinedTable.name))
+	all = append(all, upgradeTo3()...)
 	return append(append(all, createViews()...), fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 }
 
