@@ -31,9 +31,12 @@ type clusterFlags struct {
 	savepoint   string
 	flink       string
 	bundle      int64 // bytes
+
+	given func(name string) bool
 }
 
 func (c *clusterFlags) define(fs *flagSet) {
+	c.given = fs.given
 	fs.section("On a cluster (docs/runners.md): --runner flink, with Beam's --endpoint (default "+defaultEndpoint+"), --environment_type LOOPBACK (default) or PROCESS, --parallelism, --job_name and --async.\nFor Dataflow: --runner dataflow --dry_run, with Beam's --project, --region and --staging_location, prints the job that would be sent, and runs nothing", func() {
 		fs.DurationVar(&c.checkpoints, "checkpoint_interval", 0, "processing `time` between two checkpoints, from which a job goes on after a failure (default: that of the job server, 4s)")
 	})
@@ -74,24 +77,25 @@ func (c *clusterFlags) checkEmbedded() error {
 
 // givenName is the first of the flags that was given; empty if none was.
 func (c *clusterFlags) givenName() string {
-	switch {
-	case c.checkpoints != 0:
-		return "checkpoint_interval"
-	case c.savepoint != "":
-		return "savepoint_path"
-	case c.flink != "":
-		return "flink_options"
-	case c.bundle != 0:
-		return "bundle_bytes"
-	default:
-		return ""
+	for _, name := range []string{"checkpoint_interval", "savepoint_path", "flink_options", "bundle_bytes"} {
+		if c.given(name) {
+			return name
+		}
 	}
+	return ""
+}
+
+// where is the flag that asks for a cluster, with its value.
+func where() string {
+	if embedded[*runners.Runner] {
+		return "--endpoint " + *jobopts.Endpoint
+	}
+	return "--runner " + *runners.Runner
 }
 
 // checkCluster checks what a job on a cluster needs, and settles what was left open.
 func (c *clusterFlags) checkCluster() error {
-	runner := *runners.Runner
-	isFlink := strings.HasPrefix(strings.ToLower(runner), "flink")
+	isFlink := strings.HasPrefix(strings.ToLower(*runners.Runner), "flink")
 	if *jobopts.EnvironmentType == "" {
 		*jobopts.EnvironmentType = "LOOPBACK"
 	}
@@ -105,15 +109,20 @@ func (c *clusterFlags) checkCluster() error {
 		return usagef("--environment_type %s, want LOOPBACK, PROCESS, EXTERNAL or DOCKER", *jobopts.EnvironmentType)
 	case *jobopts.Async && jobopts.IsLoopback():
 		return usagef("--async with --environment_type LOOPBACK, want PROCESS: workers in this process end with it")
-	case c.checkpoints < 0 || c.checkpoints%time.Millisecond != 0:
+	case c.given("checkpoint_interval") && (c.checkpoints <= 0 || c.checkpoints%time.Millisecond != 0):
 		return usagef("--checkpoint_interval = %v, want a positive whole number of milliseconds", c.checkpoints)
-	case c.bundle < 0:
+	case c.given("bundle_bytes") && c.bundle < 1:
 		return usagef("--bundle_bytes = %d, want at least 1", c.bundle)
-	case (c.flink != "" || c.savepoint != "" || c.checkpoints != 0) && !isFlink:
-		return usagef("--checkpoint_interval, --savepoint_path or --flink_options with --runner %s, want --runner flink: others do not know them", runner)
+	case c.given("savepoint_path") && c.savepoint == "":
+		return usagef("--savepoint_path is empty, want a URI, as deploy/flink/flink savepoint prints: without one the job would begin anew")
+	}
+	for _, name := range []string{"checkpoint_interval", "savepoint_path", "flink_options"} {
+		if c.given(name) && !isFlink {
+			return usagef("--%s with %s, want --runner flink: others do not know it", name, where())
+		}
 	}
 	for _, o := range strings.Split(c.flink, ",") {
-		if name, _, ok := strings.Cut(o, "="); c.flink != "" && (!ok || name == "") {
+		if name, _, ok := strings.Cut(o, "="); c.given("flink_options") && (!ok || name == "") {
 			return usagef("--flink_options %s: %q is no option, want name=value,...", c.flink, o)
 		}
 	}
@@ -126,9 +135,9 @@ func (c *clusterFlags) checkInputs(stream bool, ins ...input) error {
 	switch {
 	case !onCluster() && !onDataflow():
 		return nil
-	case c.bundle != 0 && !stream:
+	case c.given("bundle_bytes") && !stream:
 		return usagef("--bundle_bytes without --stream, want both: a batch reads on")
-	case c.savepoint != "" && !stream:
+	case c.given("savepoint_path") && !stream:
 		return usagef("--savepoint_path without --stream, want both: a batch begins anew")
 	}
 	for _, in := range ins {
@@ -136,7 +145,7 @@ func (c *clusterFlags) checkInputs(stream bool, ins ...input) error {
 			if f.Regular() {
 				continue
 			}
-			return usagef("%s with --runner %s, want files: after a failure a job goes on from a checkpoint, and reads again what came since", pipeName(f), *runners.Runner)
+			return usagef("%s with %s, want files: after a failure a job goes on from a checkpoint, and reads again what came since", pipeName(f), where())
 		}
 	}
 	return nil
@@ -236,11 +245,13 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 		_, err := fmt.Fprintln(j.stdout, on.ID) // no row can come
 		return nil, errors.Join(errDetached, err)
 	}
-	defer j.progress(counts)()
+	if !workersElsewhere() {
+		defer j.progress(counts)()
+	}
 	waiting, stopWaiting := context.WithCancel(waiting)
 	defer stopWaiting()
 	if j.done != "" {
-		go j.cancelWhenDone(waiting, on)
+		go j.cancelWhenDone(waiting, on.Cancel)
 	}
 	switch err := on.Wait(waiting); {
 	case errors.Is(err, cluster.ErrCancelled) && streamed && j.written():
@@ -259,22 +270,45 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 	return j.account.settle(counts, j.savepoint != "")
 }
 
-// doneEvery is how often it is looked whether a stream has come to its end.
+// doneEvery is how often it is looked whether a stream has come to its end, and how
+// often it is tried to cancel it then.
 const doneEvery = 100 * time.Millisecond
 
 // cancelWhenDone cancels the job of a stream when all is written that will ever be:
-// the cluster would keep it.
-func (j *job) cancelWhenDone(ctx context.Context, on *cluster.Job) {
+// the cluster would keep it, and the command would wait for it.
+func (j *job) cancelWhenDone(ctx context.Context, cancel func(context.Context) error) {
 	tick := time.NewTicker(doneEvery)
 	defer tick.Stop()
-	for !j.written() {
+	for {
+		if j.written() {
+			err := cancel(ctx)
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			slog.Warn("all is written, and the job goes on; trying again to cancel it", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
-	if err := on.Cancel(ctx); err != nil {
-		slog.Warn("all is written, and the job goes on", "error", err)
+}
+
+// far are the counts of a run that has not ended well, as far as it came; nil if nobody
+// knows them.
+func (j *job) far() *tally.Tally {
+	if !onCluster() {
+		return tally.Current()
 	}
+	if j.account == nil {
+		return nil
+	}
+	known, err := j.account.read()
+	if err != nil || known == nil {
+		return nil
+	}
+	counts := &tally.Tally{}
+	counts.Set(known)
+	return counts
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +14,9 @@ import (
 	"time"
 
 	"tidemark/connectors/mart"
+	"tidemark/connectors/sink"
 	"tidemark/internal/jobserver"
+	"tidemark/internal/tally"
 )
 
 // clusterInput has two keys, a record that is late by a second, and a bad one.
@@ -22,6 +27,9 @@ const clusterInput = `{"key":"a","time":1000,"amount_cents":5,"value":5}
 {"key":"b"}
 {"key":"b","time":62000,"amount_cents":2,"value":2}
 `
+
+// poll is how long is waited between two looks at what another process does.
+const poll = 10 * time.Millisecond
 
 // onServer are the flags of a job server whose workers are in the command.
 func onServer(t *testing.T) []string {
@@ -164,6 +172,7 @@ func TestAsync(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("rows after a minute: %q", sortedLines(t, dir, "rows.csv"))
 		}
+		time.Sleep(poll)
 	}
 }
 
@@ -189,8 +198,12 @@ func TestInterruptOnCluster(t *testing.T) {
 			"--environment_type", "PROCESS", "--environment_config", `{"command":"` + never + `"}`,
 		}, onServer(t)...)...)
 		r := finish(t, cmd, func() {
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(poll) {
 				if _, err := os.Stat(never + ".begun"); err == nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Error("after a minute no worker was asked for")
 					break
 				}
 			}
@@ -220,5 +233,76 @@ func TestMartPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mart.db")
 	if _, err := openPlace([]byte(`{"Path":"` + path + `","Run":7}`)); err == nil || !strings.Contains(err.Error(), "run 7") {
 		t.Errorf("a run that is not there: %v", err)
+	}
+}
+
+// TestCancelWhenDone cancels a job whose outputs are written, until that succeeds.
+func TestCancelWhenDone(t *testing.T) {
+	dir := t.TempDir()
+	j := job{outlets: outlets{done: dir, list: []output{{flag: "output"}}}}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	write(t, dir, accountOutput, "")
+	j.cancelWhenDone(over, func(context.Context) error {
+		t.Error("cancelled before all was written")
+		return nil
+	})
+	write(t, dir, "output", "")
+	busy, tried := errors.New("the job server is busy"), 0
+	j.cancelWhenDone(t.Context(), func(context.Context) error {
+		if tried++; tried < 3 {
+			return busy
+		}
+		return nil
+	})
+	if tried != 3 {
+		t.Errorf("tried %d times, want 3", tried)
+	}
+	j.cancelWhenDone(over, func(context.Context) error { return busy }) // returns
+}
+
+// TestAccount takes lines of an account in any order: the one with the most counts.
+func TestAccount(t *testing.T) {
+	batch := func(text string) sink.Batch {
+		var p sink.Packer
+		p.Add(nil, []byte(text))
+		return p.Bytes()
+	}
+	line := func(read, late int) sink.Batch { return batch(fmt.Sprintf(`{"read":%d,"late":%d}`, read, late)) }
+	for _, c := range []struct {
+		name   string
+		lines  []sink.Batch
+		wentOn bool
+		want   string
+	}{
+		{"the last line has the most", []sink.Batch{line(1, 0), line(5, 1)}, false, "5 1"},
+		{"it came first", []sink.Batch{line(5, 1), line(1, 0)}, false, "5 1"},
+		{"as many, of other kinds: after a failure", []sink.Batch{line(5, 1), line(4, 2)}, false, "4 2"},
+		{"nothing was counted", nil, false, "0 0"},
+		{"nothing was counted since a savepoint", nil, true, "unknown"},
+		{"something was", []sink.Batch{line(7, 0)}, true, "7 0"},
+	} {
+		var a account
+		for _, b := range c.lines {
+			if err := a.AddBatch(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		counts := &tally.Tally{}
+		counts.Inc(t.Context(), tally.Bad, 3) // of workers, which have counted something twice
+		counts, err := a.settle(counts, c.wentOn)
+		got := "unknown"
+		if counts != nil {
+			got = fmt.Sprint(counts.Get(tally.Read), counts.Get(tally.Late))
+			if n := counts.Get(tally.Bad); n != 0 {
+				t.Errorf("%s: %d bad, want 0", c.name, n)
+			}
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)
+		}
+	}
+	if err := new(account).AddBatch(batch("no JSON")); err == nil || !strings.Contains(err.Error(), "the account of the job") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -64,6 +64,7 @@ func TestRefusedJoins(t *testing.T) {
 		{"output is a link to the left input", join + "--late_output link.ndjson", []string{"--late_output is the input in.ndjson, want another file"}},
 		{"output is the timeline", "join --timeline play.ndjson --upper 1s --output play.ndjson", []string{"play.ndjson"}},
 		{"a mart of standard input", "join --upper 1m --left - --right in.ndjson --output sqlite:m.db", []string{"standard input without --job, want a name"}},
+		{"a timeline behind a server", play + "--endpoint localhost:1", []string{"--timeline with --endpoint localhost:1, want prism"}},
 		{"a timeline on flink", play + "--runner flink", []string{"--timeline with --runner flink, want prism"}},
 	})
 }

@@ -144,13 +144,13 @@ func summaryOf(counts *tally.Tally) mart.Summary {
 	}
 }
 
-// fail ends a run that has not ended well, with the counts of how far it came.
-func (m *martSink) fail() {
+// fail ends a run that has not ended well, with the counts of how far it came, or nil.
+func (m *martSink) fail(counts *tally.Tally) {
 	if m.run == nil {
 		return
 	}
 	// What the run has failed of is what people are told.
-	_ = m.run.Finish(mart.Failed, summaryOf(tally.Current()))
+	_ = m.run.Finish(mart.Failed, summaryOf(counts))
 	_ = m.mart.Close()
 }
 

@@ -77,10 +77,16 @@ func (r *runFlags) check(isTimeline bool) error {
 		return usagef("--dry_run: this command runs a pipeline, want it with --runner dataflow")
 	case strings.HasPrefix(strings.ToLower(runner), "direct"):
 		return usagef("--runner %s cannot run streaming pipelines, want prism, the default", runner)
-	case isTimeline && !embedded[runner]:
-		return usagef("--timeline with --runner %s, want prism, the default: other runners cannot play timelines", runner)
+	case isTimeline && (onCluster() || !embedded[runner]):
+		return usagef("--timeline with %s, want prism, the default: other runners cannot play timelines", where())
 	case onCluster():
-		return r.checkCluster()
+		if err := r.checkCluster(); err != nil {
+			return err
+		}
+		if r.drain && workersElsewhere() {
+			return usagef("--drain with --environment_type %s, want LOOPBACK: an interrupt leaves the job to the cluster, and ends nothing", *jobopts.EnvironmentType)
+		}
+		return nil
 	case onDataflow():
 		return r.checkDataflow()
 	case embedded[runner]:
@@ -158,7 +164,7 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 		}
 		defer func() {
 			if err != nil && !errors.Is(err, errBadRecords) {
-				j.mart.fail()
+				j.mart.fail(j.far())
 			}
 		}()
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"database/sql"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/tidwall/gjson"
@@ -248,10 +249,13 @@ func (r *Run) superseded() error {
 	return fmt.Errorf("run %d of job %q: %w", r.id, r.job, ErrSuperseded)
 }
 
+// summaryNames are the columns of runs that hold a Summary.
+var summaryNames = append([]string{"read", "bad", "assigned", "added", "corrected", "late", "overflowed"}, joinCountNames...)
+
 // end writes how the run has ended.
 func (r *Run) end(status string, s Summary) error {
 	if s.Unknown {
-		return r.mart.exec("UPDATE runs SET status = ?, ended_ms = ? WHERE run = ?", status, r.mart.now().UnixMilli(), r.id)
+		return r.mart.exec("UPDATE runs SET status = ?, ended_ms = ?, "+strings.Join(summaryNames, " = NULL, ")+" = NULL WHERE run = ?", status, r.mart.now().UnixMilli(), r.id)
 	}
 	err := r.mart.exec(`UPDATE runs SET status = ?, ended_ms = ?,
   read = ?, bad = ?, assigned = ?, added = ?, corrected = ?, late = ?, overflowed = ? WHERE run = ?`,
