@@ -89,8 +89,8 @@ func (r *Run) replace(kind Kind, lines Lines) error {
 			if err := m.exec(t.create("temp." + t.staged())); err != nil {
 				return err
 			}
-			if r.semi && t == joinedTable {
-				if err := m.exec(createMatchIndex("temp.", t.staged())); err != nil {
+			if r.other != nil && r.other.of == t {
+				if err := m.exec(r.other.create("temp.", t.staged())); err != nil {
 					return err
 				}
 			}

@@ -58,6 +58,19 @@ func TestContinue(t *testing.T) {
 	if _, err := m.Continue(RunInfo{}); err == nil {
 		t.Error("a job without a name")
 	}
+	if r, err := m.Continue(RunInfo{Job: "j", Sessions: true}); r != nil || err == nil || !strings.Contains(err.Error(), `run 1 of job "j" cannot go on as another one`) {
+		t.Errorf("other windows: %v, %v", r, err)
+	}
+	beginJoin(t, m, "trips", "full")
+	if r, err := m.Continue(RunInfo{Job: "trips", Work: Join, JoinType: "inner"}); r != nil || err == nil || !strings.Contains(err.Error(), `type of join "inner" and sessions false, want "full" and false`) {
+		t.Errorf("another type: %v, %v", r, err)
+	}
+
+	// What is not known any more is not there.
+	again, err = m.Continue(RunInfo{Job: "j"})
+	ok(t, err)
+	ok(t, again.Finish(Failed, Summary{Unknown: true}))
+	same(t, "unknown", []string{"1|failed|null|null"}, query(t, m, "SELECT run, status, read, assigned FROM runs WHERE job = 'j'"))
 }
 
 // TestResume lets another process write for a run.

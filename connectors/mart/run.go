@@ -3,11 +3,10 @@ package mart
 import (
 	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
-
-	"github.com/tidwall/gjson"
 )
 
 // Kind is what lines are about.
@@ -76,7 +75,7 @@ type Run struct {
 	mart  *Mart
 	job   string
 	of    Work
-	semi  bool // a left semi join
+	other *displacement // of rows of other keys; nil if there is none
 	id    int64
 	ended atomic.Bool
 	wrote [kinds]atomic.Bool // the table of runs says so
@@ -91,7 +90,7 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 	if err := info.check(); err != nil {
 		return nil, fmt.Errorf("mart %q: %w", m.path, err)
 	}
-	r := &Run{mart: m, job: info.Job, of: info.Work, semi: info.isSemi()}
+	r := &Run{mart: m, job: info.Job, of: info.Work, other: info.displacement()}
 	err := m.transact(func() error {
 		if err := m.admit(info); err != nil {
 			return err
@@ -112,39 +111,50 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 }
 
 // Continue goes on with the newest run of the job, as a job does that is started from
-// a savepoint: what that run has written stands, and what comes now is its own. If
-// there is none, it begins one.
+// a savepoint: what that run has written stands, and what comes now is its own. It has
+// to be of the same kind. If there is none, Continue begins one.
 func (m *Mart) Continue(info RunInfo) (*Run, error) {
 	info.Work = cmp.Or(info.Work, GMV)
 	if err := info.check(); err != nil {
 		return nil, fmt.Errorf("mart %q: %w", m.path, err)
 	}
-	var newest int64
+	r := &Run{mart: m, job: info.Job, of: info.Work, other: info.displacement()}
 	err := m.transact(func() error {
 		if err := m.admit(info); err != nil {
 			return err
 		}
-		st, err := m.prepare("SELECT coalesce(max(run), 0) FROM runs WHERE job = ?")
-		if err == nil {
-			err = st.QueryRow(info.Job).Scan(&newest)
-		}
-		if err != nil || newest == 0 {
+		st, err := m.prepare("SELECT run, sessions, coalesce(join_type, '') FROM runs WHERE job = ? ORDER BY run DESC LIMIT 1")
+		if err != nil {
 			return err
 		}
-		return m.exec("UPDATE runs SET status = ?, ended_ms = NULL, replaced = 0 WHERE run = ?", running, newest)
+		var was RunInfo
+		switch err := st.QueryRow(info.Job).Scan(&r.id, &was.Sessions, &was.JoinType); {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		case was.JoinType != info.JoinType || was.Sessions != info.Sessions:
+			return fmt.Errorf("run %d of job %q cannot go on as another one: type of join %q and sessions %v, want %q and %v",
+				r.id, info.Job, info.JoinType, info.Sessions, was.JoinType, was.Sessions)
+		}
+		return m.exec("UPDATE runs SET status = ?, ended_ms = NULL, replaced = 0 WHERE run = ?", running, r.id)
 	})
-	if err != nil || newest != 0 {
-		return &Run{mart: m, job: info.Job, of: info.Work, semi: info.isSemi(), id: newest}, err
+	switch {
+	case err != nil:
+		return nil, err
+	case r.id == 0:
+		return m.Begin(info)
 	}
-	return m.Begin(info)
+	return r, nil
 }
 
 // admit readies the mart for a run, unless the job has done other work.
 func (m *Mart) admit(info RunInfo) error {
-	if err := m.checkJob(info); err != nil || !info.isSemi() {
+	d := info.displacement()
+	if err := m.checkJob(info); err != nil || d == nil {
 		return err
 	}
-	return m.exec(createMatchIndex("", joinedTable.name))
+	return m.exec(d.create("", d.of.name))
 }
 
 // Resume is the run of a number in another process than the one that has begun it:
@@ -152,15 +162,15 @@ func (m *Mart) admit(info RunInfo) error {
 func (m *Mart) Resume(number int64) (*Run, error) {
 	r := &Run{mart: m, id: number}
 	err := m.transact(func() error {
-		st, err := m.prepare("SELECT job, work, coalesce(join_type, '') FROM runs WHERE run = ?")
+		st, err := m.prepare("SELECT job, work, sessions, coalesce(join_type, '') FROM runs WHERE run = ?")
 		if err != nil {
 			return err
 		}
 		var info RunInfo
-		if err := st.QueryRow(number).Scan(&r.job, &r.of, &info.JoinType); err != nil {
+		if err := st.QueryRow(number).Scan(&info.Job, &info.Work, &info.Sessions, &info.JoinType); err != nil {
 			return fmt.Errorf("run %d: %w", number, err)
 		}
-		r.semi = info.isSemi()
+		r.job, r.of, r.other = info.Job, info.Work, info.displacement()
 		return nil
 	})
 	if err != nil {
@@ -172,46 +182,6 @@ func (m *Mart) Resume(number int64) (*Run, error) {
 // Number is the number of the run: 1, 2, ... in the order in which runs of the
 // mart began.
 func (r *Run) Number() int64 { return r.id }
-
-// Insert adds lines in one transaction, during which no one else can write: lines
-// should be at hand. A row that is there gives way to one of a newer run, and one
-// of an aggregate to a newer revision of the same run; else it stays. A row of a left
-// semi join gives way to one of the same left record, at whatever time.
-//
-// Lines of window counts are added to what the run has put there, if they are
-// deltas. If they are totals the larger number of a kind stays, with its sum, in
-// whatever order they come: so they can come from a runner that goes back to
-// a checkpoint and repeats what it did. The first line for a window replaces what an
-// older run has left.
-//
-// If a newer run of the job has replaced all rows of older ones (see
-// [Run.Replace]), the error is [ErrSuperseded].
-func (r *Run) Insert(kind Kind, lines Lines) error {
-	if err := r.check(kind); err != nil {
-		return err
-	}
-	err := r.transact(func() error {
-		if late, err := r.isSuperseded(); err != nil || late {
-			return cmp.Or(err, r.superseded())
-		}
-		if !r.wrote[kind].Load() {
-			if err := r.writes(kind); err != nil {
-				return err
-			}
-		}
-		return r.add(kind, lines, func(t *table) string { return t.name })
-	})
-	if err == nil {
-		r.wrote[kind].Store(true)
-	}
-	return err
-}
-
-// writes notes that lines of a kind are for the mart, if there are any.
-func (r *Run) writes(kind Kind) error {
-	column := [kinds]string{"wrote_rows", "wrote_late", "wrote_bad", "wrote_counts", "wrote_counts"}[kind]
-	return r.mart.exec("UPDATE runs SET "+column+" = 1 WHERE run = ?", r.id)
-}
 
 // Finish ends the run, with the status [Done], [Interrupted] or [Failed]. Rows
 // stay as they are.
@@ -264,105 +234,4 @@ func (r *Run) end(status string, s Summary) error {
 		return err
 	}
 	return r.endJoin(s)
-}
-
-// tablesOf lists the tables that lines of a kind go to.
-func (r *Run) tablesOf(kind Kind) []*table {
-	switch kind {
-	case Rows:
-		switch r.of {
-		case Average:
-			return []*table{averagesTable}
-		case Join:
-			return []*table{joinedTable}
-		default:
-			return []*table{gmvTable}
-		}
-	case Late:
-		if r.of == Join {
-			return []*table{joinLateTable}
-		}
-		return []*table{lateTable}
-	case Bad:
-		return []*table{badTable, overflowTable}
-	default:
-		return []*table{countsTable}
-	}
-}
-
-// add adds lines to the tables of their kind, under the names that into gives
-// them.
-func (r *Run) add(kind Kind, lines Lines, into func(*table) string) error {
-	flush := func() error { return nil }
-	var write func(line []byte) error
-	var err error
-	if kind == Counts || kind == Totals {
-		write, flush = r.writeCounts(into(countsTable), kind == Totals)
-	} else if write, err = r.writeRows(kind, into); err != nil {
-		return err
-	}
-	number := 0
-	err = lines(func(line []byte) error {
-		number++
-		err := write(line)
-		if err != nil && codeOf(err) == 0 {
-			err = fmt.Errorf("line %d of the %v %w: %.200s", number, kind, err, line)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return flush()
-}
-
-// writeRows returns what takes a line that is a row.
-func (r *Run) writeRows(kind Kind, into func(*table) string) (write func(line []byte) error, err error) {
-	statements := map[*table]*sql.Stmt{}
-	for _, t := range r.tablesOf(kind) {
-		if statements[t], err = r.mart.prepare(t.insert(into(t))); err != nil {
-			return nil, err
-		}
-	}
-	first := r.tablesOf(kind)[0]
-	prepare := func([]any) error { return nil }
-	if r.semi && first == joinedTable {
-		if prepare, err = r.forgetMatches(into(first)); err != nil {
-			return nil, err
-		}
-	}
-	args := []any{r.job, r.id}
-	return func(line []byte) (err error) {
-		t := first
-		if t == badTable && isOverflow(line) {
-			t = overflowTable
-		}
-		if args, err = t.values(args[:2], line); err != nil {
-			return err
-		}
-		if err = prepare(args); err == nil {
-			_, err = statements[t].Exec(args...)
-		}
-		return err
-	}, nil
-}
-
-// isOverflow reports whether a line of bad records stands for a sum outside
-// int64.
-func isOverflow(line []byte) bool { return gjson.GetBytes(line, "total").Exists() }
-
-// writeCounts returns what takes a line of counts for the table name, and what
-// to call after the last one.
-func (r *Run) writeCounts(name string, totals bool) (write func(line []byte) error, flush func() error) {
-	sums := deltas{money: r.of.hasMoney(), join: (*counts).add, of: map[countsKey]*counts{}}
-	if totals {
-		sums.join = (*counts).raise
-	}
-	flush = func() error { return sums.write(r.mart, name, r.job, r.id) }
-	return func(line []byte) error {
-		if err := sums.addLine(line); err != nil || len(sums.of) < maxDeltas {
-			return err
-		}
-		return flush()
-	}, flush
 }
