@@ -160,7 +160,7 @@ func sourceOf(kind string, n int) Source {
 	src := Source{Fields: shapeFields, MaxRecordBytes: n << 20, Files: make([]files.File, n)}
 	switch kind {
 	case "stream":
-		src.Stream = &files.StreamConfig{MaxOutOfOrderness: time.Duration(n) * time.Second}
+		src.Stream = &files.StreamConfig{MaxOutOfOrderness: time.Duration(n) * time.Second, Pause: time.Duration(n) * time.Second}
 	case "timeline":
 		src.Script, src.Timeline = "script", script(n, timeline.Event)
 	}
@@ -209,7 +209,7 @@ func joinShapes() (shapes []shape) {
 					src := PairSource{Left: side, Right: side, MaxRecordBytes: n << 20}
 					switch source {
 					case "stream":
-						src.Stream = &files.PairConfig{IdleTimeout: time.Duration(n) * time.Second}
+						src.Stream = &files.PairConfig{IdleTimeout: time.Duration(n) * time.Second, Pause: time.Duration(n) * time.Second}
 					case "timeline":
 						src.Script, src.Timeline = "script", script(n, timeline.Left, timeline.Right)
 					}

@@ -20,6 +20,7 @@ func init() {
 	register.DoFn3x1[state.Provider, string, int, error](&orderedFn{})
 	register.DoFn3x0[beam.BundleFinalization, string, int](&finalFn{})
 	register.DoFn3x1[*sdf.ManualWatermarkEstimator, *sdf.LockRTracker, []byte, sdf.ProcessContinuation](&goodSourceFn{})
+	register.DoFn3x1[*sdf.ManualWatermarkEstimator, *sdf.LockRTracker, []byte, sdf.ProcessContinuation](&restingSourceFn{})
 	register.DoFn2x1[*sdf.LockRTracker, []byte, sdf.ProcessContinuation](&silentSourceFn{})
 	register.DoFn3x1[*sdf.ManualWatermarkEstimator, *sdf.LockRTracker, []byte, sdf.ProcessContinuation](&forgetfulSourceFn{})
 	register.DoFn2x0[*sdf.LockRTracker, []byte](&batchSourceFn{})
@@ -121,6 +122,14 @@ func (*goodSourceFn) WatermarkEstimatorState(e *sdf.ManualWatermarkEstimator) in
 func (*goodSourceFn) ProcessElement(*sdf.ManualWatermarkEstimator, *sdf.LockRTracker, []byte) sdf.ProcessContinuation {
 	return sdf.StopProcessing()
 }
+
+// restingSourceFn has a pause in what it embeds.
+type restingSourceFn struct {
+	pause
+	goodSourceFn
+}
+
+type pause struct{ Pause time.Duration }
 
 type silentSourceFn struct{ offsets }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph"
@@ -18,11 +19,13 @@ import (
 )
 
 // checkFunction rebuilds the function of a ParDo, as a worker does, and looks at
-// its watermark.
+// its watermark and its pauses.
 //
 // Watermarks: without an estimator a source that checkpoints itself says nothing
 // of its watermark, and Flink leaves it at the beginning of time until the source
 // ends. An estimator without state starts anew with each bundle.
+//
+// Pauses: Flink cuts a delay to whole seconds.
 func checkFunction(st step) []Violation {
 	fn, err := st.doFn()
 	switch {
@@ -34,13 +37,31 @@ func checkFunction(st step) []Violation {
 	if _, goesOn := fn.ProcessElementFn().ProcessContinuation(); !goesOn {
 		return nil // it is done when it has processed its element
 	}
+	found := st.checkPauses(fn.Recv)
 	switch sdf := (*graph.SplittableDoFn)(fn); {
 	case !sdf.IsWatermarkEstimating():
-		return []Violation{st.breaks(Watermarks, "checkpoints itself without a CreateWatermarkEstimator: on Flink nothing behind it fires until it ends")}
+		return append(found, st.breaks(Watermarks, "checkpoints itself without a CreateWatermarkEstimator: on Flink nothing behind it fires until it ends"))
 	case !sdf.IsStatefulWatermarkEstimating():
-		return []Violation{st.breaks(Watermarks, "has a watermark without a WatermarkEstimatorState: it is lost with each checkpoint")}
+		return append(found, st.breaks(Watermarks, "has a watermark without a WatermarkEstimatorState: it is lost with each checkpoint"))
 	}
-	return nil
+	return found
+}
+
+// checkPauses looks at the fields of a source that say how long it rests.
+func (st step) checkPauses(source any) (found []Violation) {
+	v := reflect.Indirect(reflect.ValueOf(source))
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Name != "Pause" && f.Name != "Rest" || f.Type != reflect.TypeFor[time.Duration]() {
+			continue
+		}
+		if pause := time.Duration(v.FieldByIndex(f.Index).Int()); pause%time.Second != 0 {
+			found = append(found, st.breaks(Pauses, "has a %s of %v, want whole seconds or 0", f.Name, pause))
+		}
+	}
+	return found
 }
 
 // doFn is the function of a ParDo of ours, and nil for other steps.

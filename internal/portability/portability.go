@@ -7,9 +7,10 @@
 // functions in it, rebuilt as a worker would. [Check] applies all of them that
 // one pipeline can break; [Renamed] compares two.
 //
-// Not checked, because it is decided while a pipeline runs: Flink takes delays of
-// sources in whole seconds, and 300 ms as none, and so it does watermarks. Not
-// checked either: a TestStream, which Flink plays with numbers and bools only.
+// Not checked, because it is decided while a pipeline runs: Flink takes watermarks in
+// whole seconds, and delays of sources, which lets these out only while it waits. Of
+// delays the fields are looked at that say how long they are. Not checked either:
+// a TestStream, which Flink plays with numbers and bools only.
 package portability
 
 import (
@@ -34,6 +35,7 @@ const (
 	SideInputs    Rule = "side inputs"    // none
 	Finalization  Rule = "finalization"   // no callbacks when a bundle is committed
 	Watermarks    Rule = "watermarks"     // sources that go on have a watermark of their own
+	Pauses        Rule = "pauses"         // sources rest for whole seconds, or not at all
 	Triggers      Rule = "triggers"       // no Repeat among early and late firings
 	Accumulation  Rule = "accumulation"   // panes do not accumulate
 	Merging       Rule = "merging"        // no windows that merge

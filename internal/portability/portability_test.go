@@ -39,6 +39,7 @@ func TestRules(t *testing.T) {
 		{name: "what runners can do", build: func(s beam.Scope, pairs beam.PCollection) {
 			beam.ParDo0(s, goodState(), pairs)
 			beam.ParDo0(s, &goodSourceFn{}, beam.Impulse(s))
+			beam.ParDo0(s, &restingSourceFn{pause: pause{2 * time.Second}}, beam.Impulse(s))
 			beam.ParDo0(s, &batchSourceFn{}, beam.Impulse(s))
 			beam.Reshuffle(s, pairs)
 			beam.CoGroupByKey(s, pairs, pairs)
@@ -76,6 +77,9 @@ func TestRules(t *testing.T) {
 		{name: "a source that forgets its watermark", build: func(s beam.Scope, _ beam.PCollection) {
 			beam.ParDo0(s, &forgetfulSourceFn{}, beam.Impulse(s))
 		}, want: []string{`watermarks: portability.forgetfulSourceFn: has a watermark without a WatermarkEstimatorState`}},
+		{name: "a source that rests for less than a second", build: func(s beam.Scope, _ beam.PCollection) {
+			beam.ParDo0(s, &restingSourceFn{pause: pause{1300 * time.Millisecond}}, beam.Impulse(s))
+		}, want: []string{`pauses: portability.restingSourceFn: has a Pause of 1.3s, want whole seconds or 0`}},
 		{name: "early firings that repeat", build: func(s beam.Scope, pairs beam.PCollection) {
 			fixed(s, pairs, beam.Trigger(trigger.AfterEndOfWindow().EarlyFiring(twice)), beam.PanesDiscard())
 		}, want: []string{`triggers: WindowInto: has a Repeat among the early or late firings of output i0`}},
