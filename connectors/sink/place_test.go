@@ -76,6 +76,24 @@ func TestPlaceTravels(t *testing.T) {
 	}
 }
 
+// TestAppendPlaceIsTheTarget has a path that cleaned would be another file's.
+func TestAppendPlaceIsTheTarget(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "there", "inner"), 0o777))
+	must(t, os.Symlink(filepath.Join("there", "inner"), filepath.Join(dir, "link")))
+	t.Chdir(dir)
+	place, err := AppendPlace(parse(t, "link/../rows.csv"), Layout{})
+	must(t, err)
+	t.Chdir(t.TempDir())
+	r, err := openAppender([]byte(place.Config))
+	must(t, err)
+	must(t, r.AddBatch(orderedBatch("one")))
+	must(t, r.(*Appender).Close())
+	if text, err := os.ReadFile(filepath.Join(dir, "there", "rows.csv")); err != nil || string(text) != "one\n" {
+		t.Errorf("the file that the path leads to holds %q, %v", text, err)
+	}
+}
+
 func TestPlaceErrors(t *testing.T) {
 	if _, err := AppendPlace(parse(t, "-"), Layout{}); err == nil || !strings.Contains(err.Error(), `output "-", want a file`) {
 		t.Errorf("standard output: %v", err)
