@@ -191,6 +191,37 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestOnceBehind has lines whose orders begin with a time, which can be another one
+// when they come again: the first stays, in memory and on disk.
+func TestOnceBehind(t *testing.T) {
+	for _, memory := range []int{1, 100, memoryBytes} {
+		sp := NewSpool(t.TempDir(), true).OnceBehind(1)
+		sp.memory, sp.fanIn = memory, 2
+		for _, l := range [][2]string{{"5k", "k at 5"}, {"2j", "j at 2"}, {"3k", "k at 3"}, {"9", "none at 9"}, {"3k", "k at 3"}, {"1kk", "kk at 1"}, {"2j", "j at 2"}, {"4j", "j at 4"}, {"7", "none at 7"}} {
+			must(t, sp.Add([]byte(l[0]), []byte(l[1])))
+		}
+		want := []string{"kk at 1", "j at 2", "k at 3", "none at 7"}
+		for range 2 {
+			if got := linesOf(t, sp); !slices.Equal(got, want) {
+				t.Errorf("memory %d: %q, want %q", memory, got, want)
+			}
+		}
+		must(t, sp.Add([]byte("0k"), []byte("k at 0")))
+		if got, want := linesOf(t, sp), []string{"k at 0", "kk at 1", "j at 2", "none at 7"}; !slices.Equal(got, want) {
+			t.Errorf("memory %d, one more: %q, want %q", memory, got, want)
+		}
+		if err := sp.Add(nil, []byte("x")); err == nil || !strings.Contains(err.Error(), "order of 0 bytes, want at least 1") {
+			t.Errorf("an order without a time: %v", err)
+		}
+		must(t, sp.Close())
+		left, err := os.ReadDir(sp.dir)
+		must(t, err)
+		if len(left) > 0 {
+			t.Errorf("left %v", left)
+		}
+	}
+}
+
 // TestAppendersShare lets two appenders of one file write at the same time, as two
 // processes do: a file is locked by whoever has opened it.
 func TestAppendersShare(t *testing.T) {
