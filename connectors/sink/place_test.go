@@ -64,6 +64,20 @@ func TestWriteTo(t *testing.T) {
 	}
 }
 
+// TestDoneWithinReach checks that a job whose workers cannot say that all is written
+// fails when it begins, and that one does not which nobody waits for any more.
+func TestDoneWithinReach(t *testing.T) {
+	dir := t.TempDir()
+	place, err := Parts{Dir: dir, Name: "rows"}.Place()
+	must(t, err)
+	p, s := beam.NewPipelineWithRoot()
+	WriteTo(s, To{Place: place, Done: filepath.Join(dir, "elsewhere", "done")}, beam.Create(s, []byte(orderedBatch("a 1"))))
+	if err := ptest.Run(p); err == nil || !strings.Contains(err.Error(), "the folder for word that all is written") {
+		t.Errorf("%v, want that the folder is not there", err)
+	}
+	must(t, (&doneFn{Path: filepath.Join(dir, "gone", "done")}).ProcessElement(0, nil))
+}
+
 func TestPlaceTravels(t *testing.T) {
 	p, err := AppendPlace(parse(t, "/a/b.csv"), Layout{Header: "x\ty", Right: []bool{true}})
 	must(t, err)

@@ -37,7 +37,7 @@ var steppers registry[stepper]
 // the answer is true. What it means to have gone through is for ready to find out.
 //
 // Ready is called within a bundle, and the bundle lasts until it returns. Meanwhile
-// what earlier bundles have emitted goes on its way, and ready may wait for it a
+// what earlier bundles have emitted can go on its way, and ready may wait for it a
 // little. The source's watermark does not move meanwhile: runners let that of an earlier
 // bundle out between bundles, and need not have done so yet. So ready must not wait for
 // good, but answer false in the end; it is asked again in another bundle.
