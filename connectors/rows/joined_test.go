@@ -227,3 +227,24 @@ func TestOrderJoined(t *testing.T) {
 		t.Error("a row without a left side is not in front")
 	}
 }
+
+// TestJoinedTimeBytes checks that rows of a left semi join are told apart by what is
+// behind the time.
+func TestJoinedTimeBytes(t *testing.T) {
+	id := func(timeMs int64, key, source string, position int64) string {
+		j := Joined{Key: key, Left: &files.Row{Source: source, Position: position}}
+		return string(OrderJoined(nil, timeMs, &j)[JoinedTimeBytes:])
+	}
+	const ms = 1_559_347_200_000
+	want := id(ms, "k", "a.ndjson", 7)
+	for _, timeMs := range []int64{math.MinInt64, -1, ms + 1, math.MaxInt64} {
+		if got := id(timeMs, "k", "a.ndjson", 7); got != want {
+			t.Errorf("at %d the row is %q, want %q", timeMs, got, want)
+		}
+	}
+	for i, other := range []string{id(ms, "l", "a.ndjson", 7), id(ms, "k", "b.ndjson", 7), id(ms, "k", "a.ndjson", 8)} {
+		if other == want {
+			t.Errorf("row %d is that of another record, %q", i, want)
+		}
+	}
+}

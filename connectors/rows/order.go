@@ -36,6 +36,11 @@ func OrderCount(dst []byte, c *Count) []byte {
 	return orderText(dst, c.Currency)
 }
 
+// JoinedTimeBytes is how much of what [OrderJoined] appends is the time. What is behind
+// it identifies the row of a left semi join: its time is that of the record's first
+// partner, and can be another one when a runner begins anew.
+const JoinedTimeBytes = 8
+
 // OrderJoined appends a key that sorts rows of a join by time, key, source and
 // position of the left record, and then of the right one. Where a record is not
 // there, its place is in front of all others.

@@ -13,7 +13,7 @@ import (
 // Appender writes the lines of an output to its target as they come: behind what
 // a file holds already, or to standard output. It is safe for concurrent use, and
 // several processes can append to one file where the system locks files, as Unix
-// does.
+// does. What one of them has left of a line when it was killed gets a newline.
 type Appender struct {
 	target Target
 	layout Layout
@@ -74,8 +74,19 @@ func (a *Appender) locked(f func() error) error {
 
 // begin readies the target for lines.
 func (a *Appender) begin() error {
+	if a.file != nil && a.size > 0 {
+		if err := checkHeader(a.file, a.layout); err != nil {
+			return err
+		}
+	}
+	return errors.Join(a.startLine(), a.write())
+}
+
+// startLine puts in front of a line what is missing: the header where nothing is
+// there, and a newline where the file ends inside a line.
+func (a *Appender) startLine() error {
 	if a.size == 0 {
-		return errors.Join(a.lines.header(), a.write())
+		return a.lines.header()
 	}
 	if a.file == nil {
 		return nil
@@ -87,7 +98,7 @@ func (a *Appender) begin() error {
 	if last[0] != '\n' {
 		a.text.WriteByte('\n')
 	}
-	return errors.Join(checkHeader(a.file, a.layout), a.write())
+	return nil
 }
 
 // CheckAppend reports why lines in the layout l could not be appended to t: what
@@ -159,6 +170,9 @@ func (a *Appender) add(each func(func([]byte) error) error) error {
 
 func (a *Appender) addLocked(each func(func([]byte) error) error) error {
 	start := a.size
+	if err := a.startLine(); err != nil { // another process may have been killed inside a line
+		return err
+	}
 	err := each(func(line []byte) error {
 		if err := a.lines.line(line); err != nil {
 			return err

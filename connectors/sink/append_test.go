@@ -36,6 +36,7 @@ func TestAppender(t *testing.T) {
 		{"header is there", "a,b\nold\n", "a,b", "a,b\nold\none\ntwo\nthree\n", ""},
 		{"header without an end", "a,b", "a,b", "a,b\none\ntwo\nthree\n", ""},
 		{"another header", "a,c\nold\n", "a,b", "a,c\nold\n", `begins with "a,c", want the header "a,b", or an empty file`},
+		{"another header, and a torn line", "a,c\nto", "a,b", "a,c\nto", `begins with "a,c", want the header "a,b", or an empty file`},
 		{"a longer header", "a,bc\n", "a,b", "a,bc\n", `begins with "a,bc", want the header "a,b", or an empty file`},
 	} {
 		path := filepath.Join(t.TempDir(), "out.ndjson")
@@ -135,6 +136,30 @@ func TestAppenderFails(t *testing.T) {
 	}
 	if _, err := NewAppender(parse(t, filepath.Join(path, "x.ndjson")), Layout{}, nil); err == nil {
 		t.Error("a file for a folder is taken")
+	}
+}
+
+// TestAppenderBehindTorn has another process killed inside a line, and another one
+// empty the file, while an appender is open.
+func TestAppenderBehindTorn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.csv")
+	a, err := NewAppender(parse(t, path), Layout{Header: "h"}, nil)
+	must(t, err)
+	must(t, a.AddBatch(batchOf("one")))
+	other, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = other.WriteString("whole\nto")
+	must(t, errors.Join(err, other.Close()))
+	must(t, a.AddBatch(batchOf("two", "three")))
+	must(t, a.AddBatch(batchOf("four")))
+	if got, err := os.ReadFile(path); err != nil || string(got) != "h\none\nwhole\nto\ntwo\nthree\nfour\n" {
+		t.Errorf("behind a torn line: %q, %v", got, err)
+	}
+	must(t, os.Truncate(path, 0))
+	must(t, a.AddSpool(spoolOf(t, "five")))
+	must(t, a.Close())
+	if got, err := os.ReadFile(path); err != nil || string(got) != "h\nfive\n" {
+		t.Errorf("in an empty file: %q, %v", got, err)
 	}
 }
 

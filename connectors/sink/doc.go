@@ -31,7 +31,7 @@
 //
 // The lines of a sorted spool come out in the same order whatever order they
 // came in, and with [Spool.Once] each of those that are the same in order and text
-// once.
+// once. With [Spool.OnceBehind] those that are the same in what identifies them come once.
 //
 // A batch is in a part whole, or it is not read.
 //

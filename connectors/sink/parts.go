@@ -7,17 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
+const partSuffix = ".part"
+
 // Parts gathers the lines of an output that workers in other processes write: each
 // process has a file of its own in a folder, which they share with whoever puts the
-// lines together. A batch is there whole or not at all, also if a process is killed.
+// lines together. A batch is there whole or not at all, also if a process is killed
+// or the disk is full.
 type Parts struct {
 	Dir  string // of the workers' machines
 	Name string // of the output
+
+	// Optional says that nobody may want the lines any more: where Dir is gone,
+	// before a worker begins or while it writes, they are dropped. Otherwise the
+	// job fails where Dir is not there.
+	Optional bool
 }
 
 // Place is where workers write to.
@@ -25,9 +35,14 @@ func (p Parts) Place() (Place, error) { return PlaceOf("parts", p) }
 
 // part is the file of this process.
 type part struct {
+	optional bool
+
 	mu   sync.Mutex
-	file *os.File
+	file *os.File // nil where lines are dropped
+	out  io.WriterAt
+	size int64 // of the batches that are whole
 	buf  []byte
+	err  error // what it has failed of, for good
 }
 
 func openPart(config []byte) (Receiver, error) {
@@ -35,30 +50,61 @@ func openPart(config []byte) (Receiver, error) {
 	if err := json.Unmarshal(config, &p); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(p.Dir, p.Name+"-*.part")
-	if err != nil {
+	f, err := os.CreateTemp(p.Dir, p.Name+"-*"+partSuffix)
+	switch {
+	case p.Optional && errors.Is(err, fs.ErrNotExist):
+		return &part{}, nil
+	case err != nil:
 		return nil, fmt.Errorf("sink: the folder for lines on their way: %w", err)
 	}
-	return &part{file: f}, nil
+	return &part{optional: p.Optional, file: f, out: f}, nil
 }
 
-// AddBatch implements [Receiver].
+// AddBatch implements [Receiver]. What a full disk has left of a batch is taken back.
 func (p *part) AddBatch(b Batch) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.err != nil {
+		return p.err
+	}
+	if p.optional && p.file != nil && p.gone() {
+		// A file without a name would take space for nobody.
+		p.file.Close() //nolint:errcheck // nobody reads it
+		p.file = nil
+	}
+	if p.file == nil {
+		return nil
+	}
 	p.buf = append(binary.AppendUvarint(p.buf[:0], uint64(len(b))), b...)
-	_, err := p.file.Write(p.buf)
-	return err
-}
-
-// CopyTo adds all lines to a receiver. No worker may be writing any more.
-func (p Parts) CopyTo(to Receiver) error {
-	names, err := filepath.Glob(filepath.Join(p.Dir, p.Name+"-*.part"))
-	if err != nil {
+	if _, err := p.out.WriteAt(p.buf, p.size); err != nil {
+		if undo := p.file.Truncate(p.size); undo != nil {
+			p.err = errors.Join(err, undo)
+			return p.err
+		}
 		return err
 	}
-	for _, name := range names {
-		if err := copyPart(name, to); err != nil {
+	p.size += int64(len(p.buf))
+	return nil
+}
+
+// gone reports whether the file was removed.
+func (p *part) gone() bool {
+	_, err := os.Lstat(p.file.Name())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// CopyTo adds all lines to a receiver, file by file in the order of their names. No
+// worker may be writing any more.
+func (p Parts) CopyTo(to Receiver) error {
+	files, err := os.ReadDir(p.Dir)
+	if err != nil {
+		return fmt.Errorf("sink: reading lines of workers: %w", err)
+	}
+	for _, f := range files {
+		if !strings.HasPrefix(f.Name(), p.Name+"-") || !strings.HasSuffix(f.Name(), partSuffix) {
+			continue
+		}
+		if err := copyPart(filepath.Join(p.Dir, f.Name()), to); err != nil {
 			return fmt.Errorf("sink: reading lines of workers: %w", err)
 		}
 	}

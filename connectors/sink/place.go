@@ -3,8 +3,9 @@ package sink
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"sync"
+
+	"tidemark/internal/paths"
 )
 
 // Place is a receiver that workers open by themselves, in whatever process they are.
@@ -82,7 +83,7 @@ func AppendPlace(t Target, l Layout) (Place, error) {
 	if t.IsZero() || t.IsStdout() {
 		return Place{}, fmt.Errorf("output %q, want a file: rows are written by workers in other processes", t.uri)
 	}
-	path, err := filepath.Abs(t.uri)
+	path, err := paths.Abs(t.uri)
 	if err != nil {
 		return Place{}, err
 	}

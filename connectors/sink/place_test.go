@@ -64,6 +64,20 @@ func TestWriteTo(t *testing.T) {
 	}
 }
 
+// TestDoneWithinReach checks that a job whose workers cannot say that all is written
+// fails when it begins, and that one does not which nobody waits for any more.
+func TestDoneWithinReach(t *testing.T) {
+	dir := t.TempDir()
+	place, err := Parts{Dir: dir, Name: "rows"}.Place()
+	must(t, err)
+	p, s := beam.NewPipelineWithRoot()
+	WriteTo(s, To{Place: place, Done: filepath.Join(dir, "elsewhere", "done")}, beam.Create(s, []byte(orderedBatch("a 1"))))
+	if err := ptest.Run(p); err == nil || !strings.Contains(err.Error(), "the folder for word that all is written") {
+		t.Errorf("%v, want that the folder is not there", err)
+	}
+	must(t, (&doneFn{Path: filepath.Join(dir, "gone", "done")}).ProcessElement(0, nil))
+}
+
 func TestPlaceTravels(t *testing.T) {
 	p, err := AppendPlace(parse(t, "/a/b.csv"), Layout{Header: "x\ty", Right: []bool{true}})
 	must(t, err)
@@ -73,6 +87,24 @@ func TestPlaceTravels(t *testing.T) {
 	must(t, json.Unmarshal(doc, &got))
 	if got != (writeFn{Place: p}) || got.Place.IsZero() {
 		t.Errorf("got %+v from %s", got, doc)
+	}
+}
+
+// TestAppendPlaceIsTheTarget has a path that cleaned would be another file's.
+func TestAppendPlaceIsTheTarget(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "there", "inner"), 0o777))
+	must(t, os.Symlink(filepath.Join("there", "inner"), filepath.Join(dir, "link")))
+	t.Chdir(dir)
+	place, err := AppendPlace(parse(t, "link/../rows.csv"), Layout{})
+	must(t, err)
+	t.Chdir(t.TempDir())
+	r, err := openAppender([]byte(place.Config))
+	must(t, err)
+	must(t, r.AddBatch(orderedBatch("one")))
+	must(t, r.(*Appender).Close())
+	if text, err := os.ReadFile(filepath.Join(dir, "there", "rows.csv")); err != nil || string(text) != "one\n" {
+		t.Errorf("the file that the path leads to holds %q, %v", text, err)
 	}
 }
 
@@ -169,6 +201,37 @@ func TestOnce(t *testing.T) {
 			if got := linesOf(t, sp); !slices.Equal(got, want) {
 				t.Errorf("memory %d, once %v: %q, want %q", memory, once, got, want)
 			}
+		}
+	}
+}
+
+// TestOnceBehind has lines whose orders begin with a time, which can be another one
+// when they come again: the first stays, in memory and on disk.
+func TestOnceBehind(t *testing.T) {
+	for _, memory := range []int{1, 100, memoryBytes} {
+		sp := NewSpool(t.TempDir(), true).OnceBehind(1)
+		sp.memory, sp.fanIn = memory, 2
+		for _, l := range [][2]string{{"5k", "k at 5"}, {"2j", "j at 2"}, {"3k", "k at 3"}, {"9", "none at 9"}, {"3k", "k at 3"}, {"1kk", "kk at 1"}, {"2j", "j at 2"}, {"4j", "j at 4"}, {"7", "none at 7"}} {
+			must(t, sp.Add([]byte(l[0]), []byte(l[1])))
+		}
+		want := []string{"kk at 1", "j at 2", "k at 3", "none at 7"}
+		for range 2 {
+			if got := linesOf(t, sp); !slices.Equal(got, want) {
+				t.Errorf("memory %d: %q, want %q", memory, got, want)
+			}
+		}
+		must(t, sp.Add([]byte("0k"), []byte("k at 0")))
+		if got, want := linesOf(t, sp), []string{"k at 0", "kk at 1", "j at 2", "none at 7"}; !slices.Equal(got, want) {
+			t.Errorf("memory %d, one more: %q, want %q", memory, got, want)
+		}
+		if err := sp.Add(nil, []byte("x")); err == nil || !strings.Contains(err.Error(), "order of 0 bytes, want at least 1") {
+			t.Errorf("an order without a time: %v", err)
+		}
+		must(t, sp.Close())
+		left, err := os.ReadDir(sp.dir)
+		must(t, err)
+		if len(left) > 0 {
+			t.Errorf("left %v", left)
 		}
 	}
 }

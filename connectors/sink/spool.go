@@ -27,6 +27,7 @@ type Spool struct {
 	dir    string
 	sorted bool
 	once   bool // see Once
+	head   int  // see OnceBehind; how much of an order is held in front of its line
 	memory int  // bytes
 	fanIn  int  // runs that are merged at once
 
@@ -61,6 +62,16 @@ func (s *Spool) Once() *Spool {
 	return s
 }
 
+// OnceBehind makes a sorted spool hand out one line of those whose orders are the same
+// behind their first n bytes: the first one. It is for lines that what is behind
+// identifies, and whose place can change when workers write them again. Nothing may
+// have been added yet. Handing lines out sorts them anew, which takes as much space
+// as they do, in memory and on disk.
+func (s *Spool) OnceBehind(n int) *Spool {
+	s.head = n
+	return s
+}
+
 // Add adds copies of a line, without a newline, and of its order: bytes that
 // compare as the line is to come. Without sorting the order has no effect. After
 // an error the lines are incomplete, and every further call fails.
@@ -91,10 +102,16 @@ func (s *Spool) add(order, line []byte) error {
 	if !s.sorted {
 		order = binary.BigEndian.AppendUint64(s.number[:0], uint64(s.lines))
 	}
+	if len(order) < s.head {
+		s.err = fmt.Errorf("sink: an order of %d bytes, want at least %d", len(order), s.head)
+		return s.err
+	}
 	s.lines++
 	at := len(s.data)
-	s.data = append(append(s.data, order...), line...)
-	s.held = append(s.held, entry{at, at + len(order), len(s.data)})
+	s.data = append(s.data, order[s.head:]...)
+	mid := len(s.data)
+	s.data = append(append(s.data, order[:s.head]...), line...)
+	s.held = append(s.held, entry{at, mid, len(s.data)})
 	return nil
 }
 
@@ -149,10 +166,12 @@ func (s *Spool) Each(f func(line []byte) error) error {
 	if s.err != nil {
 		return s.err
 	}
-	s.sort()
+	if s.head > 0 {
+		return s.eachBehind(f)
+	}
 	var last, lastLine []byte
 	first := true
-	return merge(append(s.disk.sources(), s.source()), func(order, line []byte) error {
+	return s.merge(func(order, line []byte) error {
 		if s.once {
 			if !first && bytes.Equal(order, last) && bytes.Equal(line, lastLine) {
 				return nil
@@ -161,6 +180,33 @@ func (s *Spool) Each(f func(line []byte) error) error {
 		}
 		return f(line)
 	})
+}
+
+// merge calls emit with all that is held, sorted.
+func (s *Spool) merge(emit func(order, line []byte) error) error {
+	s.sort()
+	return merge(append(s.disk.sources(), s.source()), emit)
+}
+
+// eachBehind is Each for OnceBehind. Lines are sorted by what identifies them, with the
+// rest of the order in front of them: the first of each goes to a spool that has them
+// as they are to come.
+func (s *Spool) eachBehind(f func(line []byte) error) error {
+	picked := &Spool{dir: s.dir, sorted: true, memory: s.memory, fanIn: s.fanIn}
+	var last, order []byte
+	first := true
+	err := s.merge(func(id, line []byte) error {
+		if !first && bytes.Equal(id, last) {
+			return nil
+		}
+		first, last = false, append(last[:0], id...)
+		order = append(append(order[:0], line[:s.head]...), id...)
+		return picked.add(order, line[s.head:])
+	})
+	if err == nil {
+		err = picked.Each(f)
+	}
+	return errors.Join(err, picked.Close())
 }
 
 // Close drops the lines and the temporary files. Adding to a closed spool fails.

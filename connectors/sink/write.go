@@ -51,9 +51,10 @@ type To struct {
 
 	// Done is the absolute path of an empty file that is made when all lines are
 	// written and none can come any more, that is, when their watermark is at its
-	// end. Its folder need not be there any more then. It is for a runner that keeps
-	// a stream running whose sources have ended, as Flink does. After a failure the
-	// file can be made again. None is made where it is empty.
+	// end. Its folder has to be there when the job begins, and need not be there any
+	// more then. It is for a runner that keeps a stream running whose sources have
+	// ended, as Flink does. After a failure the file can be made again. None is made
+	// where it is empty.
 	Done string
 }
 
@@ -76,7 +77,7 @@ func WriteTo(s beam.Scope, to To, lines beam.PCollection) {
 		if !filepath.IsAbs(to.Done) {
 			panic(fmt.Errorf("sink.Write: Done = %q, want an absolute path: workers have folders of their own", to.Done))
 		}
-		lines = beam.Flatten(s, lines, beam.ParDo(s, noLines, beam.Impulse(s)))
+		lines = beam.Flatten(s, lines, beam.ParDo(s, &reachFn{Path: to.Done}, beam.Impulse(s)))
 	}
 	// There is no Reshuffle in front: it would hold all lines of a bundle in the
 	// runner, several times over.
@@ -95,14 +96,23 @@ func WriteTo(s beam.Scope, to To, lines beam.PCollection) {
 
 func init() {
 	register.DoFn2x1[[]byte, func(int64, int64), error](&writeFn{})
-	register.Function1x1(noLines)
+	register.DoFn1x2[[]byte, []byte, error](&reachFn{})
 	register.DoFn2x1[int64, func(*int64) bool, error](&doneFn{})
 	register.Emitter2[int64, int64]()
 	register.Iter1[int64]()
 }
 
-// noLines is a batch without lines.
-func noLines([]byte) []byte { return []byte{} }
+// reachFn makes a batch without lines, once, when the job begins. It fails where the
+// folder of doneFn's file is not within reach: later it cannot be told from one that
+// has gone, and whoever waits for the file would wait for ever.
+type reachFn struct{ Path string }
+
+func (f *reachFn) ProcessElement([]byte) ([]byte, error) {
+	if _, err := os.Stat(folder(f.Path)); err != nil {
+		return nil, fmt.Errorf("sink: the folder for word that all is written: %w", err)
+	}
+	return []byte{}, nil
+}
 
 // doneFn makes a file.
 type doneFn struct{ Path string }

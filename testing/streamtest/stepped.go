@@ -35,8 +35,12 @@ var steppers registry[stepper]
 // takes one step a bundle, and the next one when ready says that this has gone
 // through: it is asked before each step and before the end, again and again until
 // the answer is true. What it means to have gone through is for ready to find out.
-// It must not wait for it, because runners move the watermark of a source between
-// its bundles only.
+//
+// Ready is called within a bundle, and the bundle lasts until it returns. Meanwhile
+// what earlier bundles have emitted can go on its way, and ready may wait for it a
+// little. The source's watermark does not move meanwhile: runners let that of an earlier
+// bundle out between bundles, and need not have done so yet. So ready must not wait for
+// good, but answer false in the end; it is asked again in another bundle.
 //
 // Output: PCollection<T>, T being the type of the elements, in the global window.
 //

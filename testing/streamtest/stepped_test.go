@@ -65,6 +65,34 @@ func TestStepped(t *testing.T) {
 	}
 }
 
+// TestSteppedRests plays a script whose source rests, and so ends at once when its
+// watermark gets to infinity: nothing is asked after that. The last step takes it there,
+// or the end of the script.
+func TestSteppedRests(t *testing.T) {
+	for name, end := range map[string]func(*streamtest.Timeline){
+		"last step": func(tl *streamtest.Timeline) { tl.WatermarkToInfinity() },
+		"end":       func(*streamtest.Timeline) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tl streamtest.Timeline
+			end(tl.At(5, "a").Watermark(4).At(3, "b"))
+			var c *streamtest.Captured
+			ready := func(p streamtest.Progress) bool {
+				if p.WatermarkMs > 4 {
+					t.Errorf("asked at the end of time, %+v", p)
+				}
+				return len(streamtest.Values[string](c)) == p.Elements
+			}
+			streamtest.Run(t, func(s beam.Scope) {
+				c = streamtest.Capture(s, tl.Stepped(s, time.Millisecond, ready))
+			})
+			if diff := streamtest.Diff([]string{"a", "b"}, streamtest.Values[string](c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestSteppedErrors(t *testing.T) {
 	always := func(streamtest.Progress) bool { return true }
 	_, s := beam.NewPipelineWithRoot()
