@@ -34,7 +34,8 @@ func (o *outlets) openAccount(dir string) error {
 		sink.Open(o.id(accountOutput), o.account)
 		return nil
 	}
-	o.account.parts = sink.Parts{Dir: dir, Name: accountOutput}
+	// A stream goes on without its command.
+	o.account.parts = sink.Parts{Dir: dir, Name: accountOutput, Optional: o.how.streamed()}
 	p, err := o.account.parts.Place()
 	if err != nil {
 		return err

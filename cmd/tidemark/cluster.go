@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/cluster"
 	"tidemark/internal/flow"
 	"tidemark/internal/halt"
+	"tidemark/internal/paths"
 	"tidemark/internal/tally"
 )
 
@@ -173,7 +174,7 @@ func anywhere(found []files.File) ([]files.File, error) {
 		return found, nil
 	}
 	for i, f := range found {
-		path, err := filepath.Abs(f.Path)
+		path, err := paths.Abs(f.Path)
 		if err != nil {
 			return nil, err
 		}

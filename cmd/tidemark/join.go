@@ -223,6 +223,9 @@ func runJoin(ctx context.Context, args []string) error {
 		return err
 	}
 
+	if j.cfg.Type == joins.LeftSemi {
+		outs.moving = rows.JoinedTimeBytes
+	}
 	job := job{runFlags: j.runFlags, outlets: outs, stderr: os.Stderr, command: "join", sides: true}
 	return job.run(ctx, func(dir string) (build, error) {
 		if j.stream {

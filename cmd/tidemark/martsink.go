@@ -11,6 +11,7 @@ import (
 	"tidemark/connectors/mart"
 	"tidemark/connectors/rows"
 	"tidemark/connectors/sink"
+	"tidemark/internal/paths"
 	"tidemark/internal/tally"
 )
 
@@ -210,7 +211,7 @@ func init() { sink.RegisterOpener("mart", openPlace) }
 
 // place is where workers in other processes write lines of a kind to.
 func (m *martSink) place(kind mart.Kind) (sink.Place, error) {
-	path, err := filepath.Abs(m.path)
+	path, err := paths.Abs(m.path)
 	if err != nil {
 		return sink.Place{}, err
 	}

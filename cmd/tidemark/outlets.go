@@ -37,6 +37,10 @@ type outlets struct {
 	stdout io.Writer
 	mart   *martSink // nil if there is none
 
+	// moving is how many bytes in front of the order of a row do not tell what it is about:
+	// they can be others when a cluster begins a batch anew. See sink.Spool.OnceBehind.
+	moving int
+
 	number    int
 	spools    map[string]*sink.Spool    // by flag; none where rows are live
 	appenders map[string]*sink.Appender // by flag; for the whole run
@@ -92,8 +96,12 @@ func (o *outlets) open(dir string, number int) error {
 // newSpool makes the spool of an output.
 func (o *outlets) newSpool(dir string, out output) *sink.Spool {
 	sp := sink.NewSpool(dir, o.how == whole || out.target.IsZero())
-	if onCluster() && o.how == whole {
-		sp.Once() // a bundle can be repeated
+	switch {
+	case !onCluster() || o.how != whole: // a bundle comes once
+	case out.flag == "output" && o.moving > 0:
+		sp.OnceBehind(o.moving)
+	default:
+		sp.Once()
 	}
 	o.spools[out.flag] = sp
 	return sp

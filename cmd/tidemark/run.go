@@ -19,6 +19,7 @@ import (
 	"tidemark/internal/flow"
 	"tidemark/internal/halt"
 	"tidemark/internal/local"
+	"tidemark/internal/paths"
 	"tidemark/internal/tally"
 )
 
@@ -130,6 +131,9 @@ func (j *job) run(ctx context.Context, prepare func(dir string) (build, error)) 
 	}
 	dir, err := os.MkdirTemp("", "tidemark-")
 	if err != nil {
+		return err
+	}
+	if dir, err = paths.Abs(dir); err != nil { // TMPDIR can be relative
 		return err
 	}
 	defer func() {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tidemark/internal/paths"
 )
 
 // Patience is how long a writer waits for another one. A large Replace of
@@ -173,7 +175,7 @@ func exists(path string) bool {
 
 // connect opens the one connection that m uses.
 func (m *Mart) connect(mode string) error {
-	abs, err := filepath.Abs(m.path)
+	abs, err := paths.Abs(m.path)
 	if err != nil {
 		return fmt.Errorf("mart %q: %w", m.path, err)
 	}
