@@ -150,16 +150,7 @@ type played struct {
 // through when it is the given one of the step that makes the rows.
 func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides func(elements, rows int) bool, build builder) played {
 	t.Helper()
-	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
-	// A job has nothing but global flags to be told by.
-	*jobopts.Endpoint = fmt.Sprintf("localhost:%d", c.jobPort)
-	*jobopts.EnvironmentType = "LOOPBACK"
-	*jobopts.Parallelism = 2
-	*jobopts.JobName = name
-	// Without checkpoints its sources would end, and one that failed is not to begin anew.
-	beam.PipelineOptions.Set("checkpointing_interval", fmt.Sprint((24 * time.Hour).Milliseconds()))
-	beam.PipelineOptions.Set("flink_options", "number_of_execution_retries=0")
-
+	name := c.configure(t)
 	d := &conductor{
 		metrics:  &metrics{base: c.rest(), name: name, metric: metric},
 		assigned: assigned, counts: tally.Start(), besides: besides,
@@ -214,6 +205,21 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 		t.Fatalf("the job has ended with %v, want %v", err, jobs.ErrCancelled)
 	}
 	return played{rows.all, late.all, bad.all, d.counts}
+}
+
+// configure says how the next job of these tests is to run, and returns its name. There are
+// only global flags to say it by.
+func (c *cluster) configure(t *testing.T) (name string) {
+	t.Helper()
+	name = fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	*jobopts.Endpoint = fmt.Sprintf("localhost:%d", c.jobPort)
+	*jobopts.EnvironmentType = "LOOPBACK"
+	*jobopts.Parallelism = 2
+	*jobopts.JobName = name
+	// Without checkpoints its sources would end, and one that failed is not to begin anew.
+	beam.PipelineOptions.Set("checkpointing_interval", fmt.Sprint((24 * time.Hour).Milliseconds()))
+	beam.PipelineOptions.Set("flink_options", "number_of_execution_retries=0")
+	return name
 }
 
 func exist(paths ...string) bool {
