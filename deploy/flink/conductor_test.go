@@ -49,12 +49,16 @@ type conductor struct {
 
 const (
 	// rest is how long is waited between two questions, and patient how long a bundle
-	// goes on asking. A watermark can wait for the end of the bundle itself.
+	// goes on asking.
 	rest    = 20 * time.Millisecond
 	patient = 2 * time.Second
 )
 
-// ready reports whether what has been played has gone through.
+// ready reports whether what has been played has gone through. It waits for that up to
+// patient, while [streamtest.Timeline.Stepped] says that it must not: what needs the end of a
+// bundle would never come. Elements do not, they have left with the bundle before; a watermark
+// can, and comes when the wait is over and the bundle ends without a step. After that the
+// source rests for a second, which most steps are spared by the wait.
 func (d *conductor) ready(p streamtest.Progress) bool {
 	for end := time.Now().Add(patient); !d.ask(p); time.Sleep(rest) {
 		if time.Now().After(end) {
