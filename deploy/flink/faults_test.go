@@ -6,9 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,27 +103,14 @@ func (c *cluster) killTaskManager(t *testing.T, _ *disturbed) {
 
 // killWorker kills the processes that run DoFns.
 func (c *cluster) killWorker(t *testing.T, _ *disturbed) {
-	out, err := exec.Command("ps", "-eo", "pid,args").Output()
-	if err != nil {
-		t.Fatal(err)
+	workers := c.workers(t)
+	if len(workers) == 0 {
+		t.Fatal("there is no worker")
 	}
-	killed := 0
-	for line := range strings.Lines(string(out)) {
-		id, args, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if !strings.Contains(args, "--worker=true") || !strings.Contains(args, c.home) {
-			continue
-		}
-		pid, err := strconv.Atoi(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, pid := range workers {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Errorf("killing the worker %d: %v", pid, err)
 		}
-		killed++
-	}
-	if killed == 0 {
-		t.Fatalf("no worker among\n%s", out)
 	}
 }
 
