@@ -49,12 +49,16 @@ type conductor struct {
 
 const (
 	// rest is how long is waited between two questions, and patient how long a bundle
-	// goes on asking. A watermark can wait for the end of the bundle itself.
+	// goes on asking.
 	rest    = 20 * time.Millisecond
 	patient = 2 * time.Second
 )
 
-// ready reports whether what has been played has gone through.
+// ready reports whether what has been played has gone through. It waits for that up to
+// patient, while [streamtest.Timeline.Stepped] says that it must not: what needs the end of a
+// bundle would never come. Elements do not, they have left with the bundle before; a watermark
+// can, and comes when the wait is over and the bundle ends without a step. After that the
+// source rests for a second, which most steps are spared by the wait.
 func (d *conductor) ready(p streamtest.Progress) bool {
 	for end := time.Now().Add(patient); !d.ask(p); time.Sleep(rest) {
 		if time.Now().After(end) {
@@ -150,16 +154,7 @@ type played struct {
 // through when it is the given one of the step that makes the rows.
 func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides func(elements, rows int) bool, build builder) played {
 	t.Helper()
-	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
-	// A job has nothing but global flags to be told by.
-	*jobopts.Endpoint = fmt.Sprintf("localhost:%d", c.jobPort)
-	*jobopts.EnvironmentType = "LOOPBACK"
-	*jobopts.Parallelism = 2
-	*jobopts.JobName = name
-	// Without checkpoints its sources would end, and one that failed is not to begin anew.
-	beam.PipelineOptions.Set("checkpointing_interval", fmt.Sprint((24 * time.Hour).Milliseconds()))
-	beam.PipelineOptions.Set("flink_options", "number_of_execution_retries=0")
-
+	name := c.configure(t)
 	d := &conductor{
 		metrics:  &metrics{base: c.rest(), name: name, metric: metric},
 		assigned: assigned, counts: tally.Start(), besides: besides,
@@ -214,6 +209,21 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 		t.Fatalf("the job has ended with %v, want %v", err, jobs.ErrCancelled)
 	}
 	return played{rows.all, late.all, bad.all, d.counts}
+}
+
+// configure says how the next job of these tests is to run, and returns its name. There are
+// only global flags to say it by.
+func (c *cluster) configure(t *testing.T) (name string) {
+	t.Helper()
+	name = fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	*jobopts.Endpoint = fmt.Sprintf("localhost:%d", c.jobPort)
+	*jobopts.EnvironmentType = "LOOPBACK"
+	*jobopts.Parallelism = 2
+	*jobopts.JobName = name
+	// Without checkpoints its sources would end, and one that failed is not to begin anew.
+	beam.PipelineOptions.Set("checkpointing_interval", fmt.Sprint((24 * time.Hour).Milliseconds()))
+	beam.PipelineOptions.Set("flink_options", "number_of_execution_retries=0")
+	return name
 }
 
 func exist(paths ...string) bool {

@@ -24,7 +24,7 @@ import (
 	"tidemark/transforms/aggregate"
 )
 
-var all = flag.Bool("all", false, "play all timelines, which takes about 10 minutes, instead of some")
+var all = flag.Bool("all", false, "play all timelines, each of which takes 5 to 15 seconds, instead of some")
 
 // some are the timelines that are played without -all: each kind of window and of
 // pane, late elements of all kinds, and each type of join.

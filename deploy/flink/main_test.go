@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 // need is the cluster, which is started for the first test.
 func need(t *testing.T) *cluster {
 	t.Helper()
-	if _, err := exec.LookPath("java"); err != nil {
-		t.Skip("no java on the PATH: Flink needs a JDK, 11 or 17")
+	if _, err := exec.LookPath("java"); err != nil && os.Getenv("JAVA_HOME") == "" {
+		t.Skip("no java on the PATH, and no JAVA_HOME: Flink needs a JDK, 11 or 17")
 	}
 	startUp.Do(func() { shared.err = shared.start() })
 	if shared.err != nil {
@@ -77,11 +77,6 @@ func (c *cluster) start() (err error) {
 	c.home = filepath.Join(c.dir, "home")
 	c.program = filepath.Join(c.dir, "tidemark")
 	c.running = make(chan struct{}, 3)
-	for _, port := range []*int{&c.restPort, &c.rpcPort, &c.jobPort} {
-		if *port, err = freePort(); err != nil {
-			return err
-		}
-	}
 	if err := c.startGuard(); err != nil {
 		return err
 	}
@@ -96,6 +91,15 @@ func (c *cluster) start() (err error) {
 			if err := os.CopyFS(filepath.Join(c.home, name), os.DirFS(from)); err != nil {
 				return err
 			}
+		}
+	}
+	// What can take minutes comes before: others may take a port that is free now.
+	if out, err := c.flink("build"); err != nil {
+		return fmt.Errorf("flink build: %w\n%s", err, out)
+	}
+	for _, port := range []*int{&c.restPort, &c.rpcPort, &c.jobPort} {
+		if *port, err = freePort(); err != nil {
+			return err
 		}
 	}
 	out, err := c.flink("up", "--parallelism", "2", "--slots", "8", "--rest_port", fmt.Sprint(c.restPort),

@@ -3,7 +3,9 @@
 package flink
 
 import (
+	"bufio"
 	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -105,33 +107,120 @@ func TestWinningBids(t *testing.T) {
 	})
 }
 
+// hotWindows are the flags of the windows of Nexmark's query 5.
+var hotWindows = []string{"--window", "10s", "--every", "5s"}
+
+// bidsOf is a row of the bids for an auction in a window.
+type bidsOf struct {
+	Key    string
+	End    time.Time `json:"window_end"`
+	Count  int64
+	Latest time.Time `json:"max_event_time"`
+
+	Average, Sum float64
+}
+
+// hotItems are the auctions with the most bids in each window.
+func hotItems(rows []bidsOf) (lines []string) {
+	most := map[int64]int64{}
+	for _, r := range rows {
+		most[r.End.UnixMilli()] = max(most[r.End.UnixMilli()], r.Count)
+	}
+	for _, r := range rows {
+		if end := r.End.UnixMilli(); r.Count == most[end] {
+			lines = append(lines, fmt.Sprintf("%d\t%s\t%d\n", end, r.Key, r.Count))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
 // TestHotItems answers Nexmark's query 5 with the counts of sliding windows: the
 // auctions with the most bids in each.
 func TestHotItems(t *testing.T) {
 	c := need(t)
 	modes(t, "all", func(t *testing.T, streamed bool) {
 		dir := t.TempDir()
-		c.onFlink(t, dir, maybeStreamed([]string{
+		args := append([]string{
 			"gmv", "--input", nexmark(t, "bids.ndjson.gz"), "--key_field", "auction", "--amount_field", "price",
-			"--window", "10s", "--every", "5s", "--output", "counts.ndjson",
-		}, streamed)...)
-		most := map[int64]int64{}
-		type count struct {
-			Key   string
-			End   time.Time `json:"window_end"`
-			Count int64
+			"--output", "counts.ndjson",
+		}, hotWindows...)
+		c.onFlink(t, dir, maybeStreamed(args, streamed)...)
+		same(t, "hot items", answers(t, "hot_items.tsv"), hotItems(readRows[bidsOf](t, dir, "counts.ndjson")))
+	})
+}
+
+// TestBidAverages averages all bids by auction over the same windows. Each average, sum,
+// count and latest time is that of a loop over the file, and the counts answer query 5.
+func TestBidAverages(t *testing.T) {
+	c := need(t)
+	want := averagesOfBids(t)
+	modes(t, "all", func(t *testing.T, streamed bool) {
+		dir := t.TempDir()
+		args := append([]string{
+			"average", "--input", nexmark(t, "bids.ndjson.gz"), "--key_field", "auction", "--value_field", "price",
+			"--output", "averages.ndjson",
+		}, hotWindows...)
+		r := c.onFlink(t, dir, maybeStreamed(args, streamed)...)
+		const counts = "read=92000 bad=0 assigned=184000 added=184000 late=0"
+		if r.summary() != counts {
+			t.Errorf("summary %s, want %s", r.summary(), counts)
 		}
-		counts := readRows[count](t, dir, "counts.ndjson")
-		for _, r := range counts {
-			most[r.End.UnixMilli()] = max(most[r.End.UnixMilli()], r.Count)
-		}
+		rows := readRows[bidsOf](t, dir, "averages.ndjson")
 		var got []string
-		for _, r := range counts {
-			if end := r.End.UnixMilli(); r.Count == most[end] {
-				got = append(got, fmt.Sprintf("%d\t%s\t%d\n", end, r.Key, r.Count))
-			}
+		for _, r := range rows {
+			got = append(got, r.line())
 		}
 		slices.Sort(got)
-		same(t, "hot items", answers(t, "hot_items.tsv"), got)
+		same(t, "averages", want, got)
+		same(t, "hot items", answers(t, "hot_items.tsv"), hotItems(rows))
 	})
+}
+
+// line is the row as text.
+func (r bidsOf) line() string {
+	return fmt.Sprintf("%s\t%d\taverage %v of %v / %d, latest %d\n",
+		r.Key, r.End.UnixMilli(), r.Average, r.Sum, r.Count, r.Latest.UnixMilli())
+}
+
+// averagesOfBids are the lines of all bids by auction and window, sorted: each bid is in
+// the two windows [end - 10 s, end) with multiples of 5 s as ends. Sums are whole numbers
+// below 2^53, so that the average is the float64 nearest to the true one.
+func averagesOfBids(t *testing.T) (lines []string) {
+	t.Helper()
+	f, err := os.Open(nexmark(t, "bids.ndjson.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type cell struct{ auction, endMs int64 }
+	type account struct{ sum, count, latestMs int64 }
+	all := map[cell]account{}
+	scan := bufio.NewScanner(z)
+	for scan.Scan() {
+		var b bid
+		if err := json.Unmarshal(scan.Bytes(), &b); err != nil {
+			t.Fatal(err)
+		}
+		next := b.Time - b.Time%5000 + 5000 // times are not negative
+		for _, end := range []int64{next, next + 5000} {
+			a := all[cell{b.Auction, end}]
+			all[cell{b.Auction, end}] = account{a.sum + b.Price, a.count + 1, max(a.latestMs, b.Time)}
+		}
+	}
+	if err := scan.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for k, a := range all {
+		lines = append(lines, bidsOf{
+			Key: fmt.Sprint(k.auction), End: time.UnixMilli(k.endMs), Count: a.count, Latest: time.UnixMilli(a.latestMs),
+			Average: float64(a.sum) / float64(a.count), Sum: float64(a.sum),
+		}.line())
+	}
+	slices.Sort(lines)
+	return lines
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,12 +41,41 @@ func (c *cluster) noWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		processes, err := exec.Command("ps", "-eo", "command").Output()
+		return len(folders)+len(c.boots(t))+len(c.workers(t)) == 0
+	})
+}
+
+// boots are the processes that start workers.
+func (c *cluster) boots(t *testing.T) []int {
+	t.Helper()
+	return processes(t, filepath.Join(c.home, "bin", "boot")+" ")
+}
+
+// workers are the processes that run DoFns.
+func (c *cluster) workers(t *testing.T) []int {
+	t.Helper()
+	return processes(t, "--worker=true", c.home)
+}
+
+// processes are the ids of those that have all of these in their command lines.
+func processes(t *testing.T, parts ...string) (ids []int) {
+	t.Helper()
+	out, err := exec.Command("ps", "-eo", "pid,args").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		id, args, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(args, part) }) {
+			continue
+		}
+		pid, err := strconv.Atoi(id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(folders) == 0 && !strings.Contains(string(processes), filepath.Join(c.home, "bin", "boot")+" ")
-	})
+		ids = append(ids, pid)
+	}
+	return ids
 }
 
 // TestAsync leaves a stream to the cluster, which goes on until it is cancelled.

@@ -9,21 +9,28 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** A job of this server's on the Flink cluster, which knows it by an id that Beam does not tell. */
 final class FlinkJob {
   private static final Logger LOG = LoggerFactory.getLogger(FlinkJob.class);
-  private static final Set<String> OVER = Set.of("FINISHED", "CANCELED", "FAILED", "CANCELLING");
+  private static final Set<String> OVER = Set.of("FINISHED", "CANCELED", "FAILED");
   private static final Duration PATIENCE = Duration.ofSeconds(10);
 
-  /** Options are numbered anew by each server: older jobs are those of others. */
-  private static final long SERVER_START = System.currentTimeMillis();
+  /** How long a job may be on its way to Flink, and how often it is looked for. */
+  static final Duration ON_ITS_WAY = Duration.ofSeconds(30);
+
+  private static final Duration REST = Duration.ofMillis(200);
+
+  /** How much older than here a job may be by the clock of Flink, in case that is set. */
+  private static final Duration SLACK = Duration.ofSeconds(1);
 
   private final String master;
   private final String name;
   private final String optionsId;
+  private final long begun = System.nanoTime();
   private final HttpClient http = HttpClient.newBuilder().connectTimeout(PATIENCE).build();
   private final ObjectMapper json = new ObjectMapper();
 
@@ -33,25 +40,69 @@ final class FlinkJob {
     this.optionsId = Long.toString(optionsId);
   }
 
-  /** Cancels the job, if it runs. A cluster inside this process ends with the thread that waits. */
-  void cancel() throws IOException, InterruptedException {
+  /**
+   * Cancels the job. One that Flink does not have yet is waited for, at most {@link #ON_ITS_WAY}:
+   * it would come, and run on. A cluster inside this process ends with the thread that waits.
+   *
+   * @param goesOn whether the job can still come, or be there
+   * @return whether Flink has it, and cancels it
+   */
+  boolean cancel(BooleanSupplier goesOn) throws IOException, InterruptedException {
     if (master.startsWith("[")) {
-      return;
+      return true;
     }
+    long start = System.nanoTime();
+    while (true) {
+      // Asked first: a job that has come and ended in between is over.
+      boolean last =
+          !goesOn.getAsBoolean() || System.nanoTime() - start >= ON_ITS_WAY.toNanos();
+      try {
+        if (cancelled()) {
+          return true;
+        }
+      } catch (IOException e) {
+        // Flink does not answer questions about a job that it is making ready.
+        if (last) {
+          throw e;
+        }
+        LOG.debug("Looking for {}", name, e);
+      }
+      if (last) {
+        return false;
+      }
+      Thread.sleep(REST.toMillis());
+    }
+  }
+
+  /** Cancels the job if Flink has it, and says whether it has. */
+  private boolean cancelled() throws IOException, InterruptedException {
     for (JsonNode job : get("/jobs/overview").path("jobs")) {
       String id = job.path("jid").asText();
-      if (job.path("name").asText().equals(name)
-          && job.path("start-time").asLong() >= SERVER_START
-          && !OVER.contains(job.path("state").asText())
-          && isOurs(id)) {
+      String state = job.path("state").asText();
+      if (!job.path("name").asText().equals(name)
+          || OVER.contains(state)
+          || !canBeOurs(Duration.ofMillis(job.path("duration").asLong()))
+          || !isOurs(id)) {
+        continue;
+      }
+      if (!state.equals("CANCELLING")) {
         LOG.info("Cancelling {} ({})", name, id);
         send(
             request("/jobs/" + id + "?mode=cancel")
                 .method("PATCH", HttpRequest.BodyPublishers.noBody())
                 .build());
-        return;
       }
+      return true;
     }
+    return false;
+  }
+
+  /**
+   * Tells whether a job that has run for so long can be this one. Options are numbered anew by each
+   * server: what is older belongs to another. Flink's clock need not be that of this machine.
+   */
+  private boolean canBeOurs(Duration age) {
+    return age.compareTo(Duration.ofNanos(System.nanoTime() - begun).plus(SLACK)) <= 0;
   }
 
   private boolean isOurs(String id) throws IOException, InterruptedException {

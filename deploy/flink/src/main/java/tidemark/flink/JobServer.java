@@ -1,5 +1,6 @@
 package tidemark.flink;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -82,16 +83,23 @@ public final class JobServer {
       this.job = job;
     }
 
+    // Not synchronized: while it waits for the job to come, the state has to be able to change.
     @Override
-    public synchronized void cancel() {
+    public void cancel() {
       try {
-        job.cancel();
+        if (!job.cancel(this::goesOn) && goesOn()) {
+          throw new IOException("it has not come in " + FlinkJob.ON_ITS_WAY.toSeconds() + " seconds");
+        }
       } catch (Exception e) {
         LOG.error("Cancelling {}", getId(), e);
         throw new StatusRuntimeException(
             Status.UNAVAILABLE.withDescription("Flink does not cancel the job: " + e).withCause(e));
       }
       super.cancel();
+    }
+
+    private boolean goesOn() {
+      return !isTerminated(getState());
     }
   }
 
