@@ -20,13 +20,15 @@ var (
 
 // faults are what befalls a job, which then goes on.
 var faults = []struct {
-	name string
-	do   func(c *cluster, t *testing.T, d *disturbed)
+	name  string
+	do    func(c *cluster, t *testing.T, d *disturbed)
+	alone bool // its command does not wait for it any more
 }{
-	{"none", func(*cluster, *testing.T, *disturbed) {}}, // but checkpoints
-	{"TaskManager killed", (*cluster).killTaskManager},
-	{"worker killed", (*cluster).killWorker},
-	{"savepoint", (*cluster).savepointAndResume},
+	{"none", func(*cluster, *testing.T, *disturbed) {}, false}, // but checkpoints
+	{"TaskManager killed", (*cluster).killTaskManager, false},
+	{"worker killed", (*cluster).killWorker, false},
+	{"savepoint", (*cluster).savepointAndResume, false},
+	{"left alone", (*cluster).leaveAlone, true},
 }
 
 // disturbed is a job that a fault befalls.
@@ -49,9 +51,6 @@ func TestFaults(t *testing.T) {
 	for i, w := range jobs {
 		those := faults
 		if *faultRuns == 0 {
-			if i == len(faults) {
-				break
-			}
 			those = faults[i : i+1]
 		}
 		dir := w.prepare(t)
@@ -73,6 +72,15 @@ func TestFaults(t *testing.T) {
 						t.Fatalf("the job ended before anything could befall it:\n%s", d.wait(t).stderr)
 					}
 					f.do(c, t, d)
+					if f.alone {
+						eventually(t, "the mart is complete", func() bool {
+							return w.isSameMart(t, filepath.Join(d.dir, "embedded.db"), filepath.Join(d.dir, mart))
+						})
+						if out, err := c.flink("cancel", d.name); err != nil {
+							t.Fatalf("flink cancel: %v\n%s", err, out)
+						}
+						return
+					}
 					got := d.wait(t)
 					if got.status != 0 {
 						t.Fatalf("status %d, want 0:\n%s", got.status, got.stderr)
@@ -109,6 +117,18 @@ func (c *cluster) killWorker(t *testing.T, _ *disturbed) {
 			t.Errorf("killing the worker %d: %v", pid, err)
 		}
 	}
+}
+
+// leaveAlone ends the command, and kills the workers: those that come then have no one to
+// send the account to.
+func (c *cluster) leaveAlone(t *testing.T, d *disturbed) {
+	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if r := d.wait(t); r.status != 0 || !strings.Contains(r.stderr, "goes on, on the cluster") {
+		t.Fatalf("the command that is interrupted: status %d\n%s", r.status, r.stderr)
+	}
+	c.killWorker(t, d)
 }
 
 // savepointAndResume stops the job with a savepoint, and goes on from it.

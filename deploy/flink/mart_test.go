@@ -76,17 +76,31 @@ func (w work) chance(streamed bool) (columns []string) {
 // run and the columns except. It returns how many rows each has.
 func (w work) sameMart(t *testing.T, streamed bool, want, got string, except ...string) map[string]int {
 	t.Helper()
-	except = append(w.chance(streamed), except...)
 	count := map[string]int{}
 	for _, table := range tables {
-		rows, onFlink := rowsOf(t, want, table, except...), rowsOf(t, got, table, except...)
-		if streamed && w.totals {
-			rows, onFlink = slices.DeleteFunc(rows, withdrawn), slices.DeleteFunc(onFlink, withdrawn)
-		}
-		same(t, table, rows, onFlink)
+		rows := w.rowsOf(t, streamed, want, table, except...)
+		same(t, table, rows, w.rowsOf(t, streamed, got, table, except...))
 		count[table] = len(rows)
 	}
 	return count
+}
+
+// isSameMart reports whether the marts of two streams are the same.
+func (w work) isSameMart(t *testing.T, want, got string) bool {
+	t.Helper()
+	return !slices.ContainsFunc(tables, func(table string) bool {
+		return !slices.Equal(w.rowsOf(t, true, want, table, "run"), w.rowsOf(t, true, got, table, "run"))
+	})
+}
+
+// rowsOf are the rows of a table of a mart, but for what differs from run to run.
+func (w work) rowsOf(t *testing.T, streamed bool, path, table string, except ...string) []string {
+	t.Helper()
+	rows := rowsOf(t, path, table, append(w.chance(streamed), except...)...)
+	if streamed && w.totals {
+		rows = slices.DeleteFunc(rows, withdrawn)
+	}
+	return rows
 }
 
 // withdrawn reports whether a row is that of a session that was withdrawn: see totals.
