@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+	"github.com/tidwall/gjson"
 
 	"tidemark/connectors/files"
 	"tidemark/internal/cluster"
@@ -103,9 +105,14 @@ func (c *clusterFlags) checkCluster() error {
 	if *jobopts.Endpoint == "" {
 		*jobopts.Endpoint = defaultEndpoint
 	}
+	_, _, noPort := net.SplitHostPort(*jobopts.Endpoint)
 	switch kind := strings.ToUpper(*jobopts.EnvironmentType); {
+	case noPort != nil:
+		return usagef("--endpoint = %q, want HOST:PORT of a job server, as in %s", *jobopts.Endpoint, defaultEndpoint)
 	case kind == "PROCESS" && *jobopts.EnvironmentConfig == "":
 		return usagef(`--environment_type PROCESS without --environment_config, want both, as in --environment_config '{"command":"/opt/tidemark/boot.sh"}'`)
+	case kind == "PROCESS" && !gjson.Valid(*jobopts.EnvironmentConfig):
+		return usagef("--environment_config %s is no JSON, want an object with a command", *jobopts.EnvironmentConfig)
 	case kind != "LOOPBACK" && kind != "PROCESS" && kind != "EXTERNAL" && kind != "DOCKER":
 		return usagef("--environment_type %s, want LOOPBACK, PROCESS, EXTERNAL or DOCKER", *jobopts.EnvironmentType)
 	case *jobopts.Async && jobopts.IsLoopback():
@@ -263,7 +270,7 @@ func (j *job) runOnCluster(ctx context.Context, dir string, add build) (*tally.T
 		_, _ = fmt.Fprintf(j.stderr, "tidemark: job %s was stopped before its end; --savepoint_path goes on from the savepoint\n", on.ID)
 		return nil, errDetached
 	case waiting.Err() != nil && streamed:
-		_, _ = fmt.Fprintf(j.stderr, "tidemark: interrupted; job %s goes on, on the cluster\n", on.ID)
+		_, _ = fmt.Fprintf(j.stderr, "tidemark: interrupted; job %s goes on, on the cluster, unless it was stopped there\n", on.ID)
 		return nil, errDetached
 	case waiting.Err() != nil:
 		return nil, errors.Join(errInterrupted, on.Cancel(context.WithoutCancel(ctx)))

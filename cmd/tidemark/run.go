@@ -93,7 +93,7 @@ func (r *runFlags) check(isTimeline bool) error {
 	case embedded[runner]:
 		return r.checkEmbedded()
 	default:
-		return usagef("--runner %s cannot run this command, want prism, flink, spark or portable", runner)
+		return usagef("--runner %s cannot run this command, want prism, flink, dataflow, spark or portable", runner)
 	}
 }
 

@@ -265,7 +265,7 @@ func TestRefusedDataflow(t *testing.T) {
 func TestRefusedRest(t *testing.T) {
 	const (
 		gmv     = "gmv --window 1h --input in.ndjson --output old.ndjson "
-		process = "--runner flink --environment_type PROCESS --environment_config x "
+		process = "--runner flink --environment_type PROCESS --environment_config {} "
 	)
 	refuse(t, []usageCase{
 		{"unknown command", "gvm", []string{`unknown command "gvm", want one of gmv`}},
@@ -325,6 +325,8 @@ func TestRefusedRest(t *testing.T) {
 		{"bundles of a batch", gmv + "--runner flink --bundle_bytes 5", []string{"--bundle_bytes without --stream, want both"}},
 		{"bundles of nothing", gmv + "--runner flink --stream --bundle_bytes=-5", []string{"--bundle_bytes = -5, want at least 1"}},
 		{"checkpoints at no time", gmv + "--runner flink --checkpoint_interval=-1s", []string{"--checkpoint_interval = -1s, want a positive whole number of milliseconds"}},
+		{"a server without a port", gmv + "--runner flink --endpoint localhost", []string{`--endpoint = "localhost", want HOST:PORT of a job server, as in localhost:8099`}},
+		{"workers that are no JSON", gmv + "--runner flink --environment_type PROCESS --environment_config {bad", []string{"--environment_config {bad is no JSON, want an object with a command"}},
 		{"checkpoints all the time", gmv + "--runner flink --checkpoint_interval 0s", []string{"--checkpoint_interval = 0s, want a positive whole number of milliseconds"}},
 		{"no bundles", gmv + "--runner flink --stream --bundle_bytes 0", []string{"--bundle_bytes = 0, want at least 1"}},
 		{"a savepoint that failed", gmv + "--runner flink --stream --savepoint_path=", []string{"--savepoint_path is empty, want a URI"}},
@@ -334,7 +336,7 @@ func TestRefusedRest(t *testing.T) {
 		{"standard input behind a server", "gmv --window 1h --input - --endpoint localhost:1", []string{"standard input with --endpoint localhost:1, want files"}},
 		{"drained from elsewhere", "gmv --window 1h --input in.ndjson --output rows.ndjson " + process + "--stream --drain", []string{"--drain with --environment_type PROCESS, want LOOPBACK"}},
 		{"timeline behind a server", "gmv --window 1h --timeline play.ndjson --endpoint localhost:1", []string{"--timeline with --endpoint localhost:1, want prism"}},
-		{"unknown runner", gmv + "--runner fink", []string{"--runner fink cannot run this command, want prism, flink, spark or portable"}},
+		{"unknown runner", gmv + "--runner fink", []string{"--runner fink cannot run this command, want prism, flink, dataflow, spark or portable"}},
 		{"unknown runner with workers here", gmv + "--runner fink --environment_type LOOPBACK", []string{"--runner fink cannot run this command"}},
 		{"a runner that runs nothing", gmv + "--runner vet --environment_type LOOPBACK", []string{"--runner vet cannot run this command"}},
 		{"timeline on direct", "gmv --window 1h --timeline play.ndjson --runner direct", []string{"--runner direct cannot run streaming pipelines, want prism"}},

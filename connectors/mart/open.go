@@ -26,9 +26,10 @@ const minSize = 512
 
 // Mart is an open mart. It is safe for concurrent use, one transaction at a time.
 type Mart struct {
-	path string
-	busy time.Duration
-	now  func() time.Time
+	path   string
+	busy   time.Duration
+	now    func() time.Time
+	writes bool // it was opened to be written
 
 	mu    sync.Mutex // guards the connection
 	db    *sql.DB
@@ -165,7 +166,8 @@ func open(path, mode string, busy time.Duration) (_ *Mart, err error) {
 		_, err := m.verify()
 		return m, m.explain(err)
 	}
-	return m, m.setUp(mode == "rwc")
+	m.writes = mode == "rwc"
+	return m, m.setUp(m.writes)
 }
 
 func exists(path string) bool {
@@ -285,10 +287,16 @@ func (m *Mart) identity() (id, version int, err error) {
 	return id, version, err
 }
 
-// Close closes the mart. Runs that have not ended stay "running".
+// Close closes the mart. Runs that have not ended stay "running". What was written is in
+// the mart's own file then, unless others are reading or writing: SQLite does that by
+// itself only for the last one to close, and workers of a cluster may be killed with
+// the mart open.
 func (m *Mart) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.writes {
+		_ = m.execAll([]string{"PRAGMA busy_timeout = 0", "PRAGMA wal_checkpoint(TRUNCATE)"}) // or it stays beside the file
+	}
 	for _, st := range m.stmts {
 		st.Close() //nolint:errcheck // closing the connection says the same
 	}

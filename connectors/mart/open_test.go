@@ -287,3 +287,29 @@ func TestFull(t *testing.T) {
 	ok(t, r.Replace(map[Kind]Lines{Rows: many}, Summary{}))
 	same(t, "rows", []string{"5000"}, query(t, m, "SELECT count(*) FROM gmv"))
 }
+
+// TestCloseFolds closes a mart that another process has open, which is killed then: what
+// was written is in the file alone.
+func TestCloseFolds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mart.db")
+	m, err := Open(path)
+	ok(t, err)
+	run := begin(t, m, "job")
+	worker, err := Open(path)
+	ok(t, err)
+	theirs, err := worker.Resume(run.Number())
+	ok(t, err)
+	ok(t, theirs.Insert(Rows, of(row("a", 8, 0, 10))))
+	ok(t, run.Finish(Done, Summary{}))
+	ok(t, m.Close())
+
+	text, err := os.ReadFile(path)
+	ok(t, err)
+	alone := filepath.Join(t.TempDir(), "mart.db")
+	ok(t, os.WriteFile(alone, text, 0o666))
+	ok(t, worker.Close())
+	m, err = OpenReadOnly(alone)
+	ok(t, err)
+	same(t, "rows", []string{"a|10|done"}, query(t, m, "SELECT key, sum, status FROM gmv JOIN runs USING (run)"))
+	ok(t, m.Close())
+}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -81,8 +82,11 @@ func Submit(ctx context.Context, p *beam.Pipeline) (j *Job, err error) {
 	if err != nil {
 		return j, err
 	}
+	if err := knock(ctx, endpoint); err != nil {
+		return j, err
+	}
 	if j.cc, err = grpcx.Dial(ctx, endpoint, dialTime); err != nil {
-		return j, fmt.Errorf("no job server answers at %s: %w", endpoint, err)
+		return j, fmt.Errorf("what answers at %s is no job server: %w", endpoint, err)
 	}
 	j.client = jobpb.NewJobServiceClient(j.cc)
 	id, artifacts, token, err := runnerlib.Prepare(ctx, j.client, pipeline, &runnerlib.JobOptions{
@@ -239,6 +243,17 @@ func (j *Job) Close() error {
 		errs = append(errs, j.cc.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// knock says at once if nobody listens at an address, which gRPC does after a while and
+// without the reason.
+func knock(ctx context.Context, endpoint string) error {
+	dialer := net.Dialer{Timeout: dialTime}
+	conn, err := dialer.DialContext(ctx, "tcp", endpoint)
+	if err != nil {
+		return fmt.Errorf("no job server answers at %s: %w", endpoint, err)
+	}
+	return conn.Close()
 }
 
 // loopback are the workers in this process.
