@@ -312,11 +312,9 @@ func (j *job) far() *tally.Tally {
 	if j.account == nil {
 		return nil
 	}
-	known, err := j.account.read()
-	if err != nil || known == nil {
+	counts, err := j.account.settle(&tally.Tally{}, true) // those of before, if any, are not known
+	if err != nil {
 		return nil
 	}
-	counts := &tally.Tally{}
-	counts.Set(known)
 	return counts
 }

@@ -81,17 +81,26 @@ type Run struct {
 	wrote [kinds]atomic.Bool // the table of runs says so
 }
 
+// newRun checks what is to run, settles what was left open, and makes a run without
+// a number.
+func (m *Mart) newRun(info *RunInfo) (*Run, error) {
+	info.Work = cmp.Or(info.Work, GMV)
+	if err := info.check(); err != nil {
+		return nil, fmt.Errorf("mart %q: %w", m.path, err)
+	}
+	return &Run{mart: m, job: info.Job, of: info.Work, other: info.displacement()}, nil
+}
+
 // Begin begins a run: it takes the next number of the mart, and calls runs of the
 // same job that have not ended crashed. If one of them is alive after all, it can
 // go on and end, but what the new run writes is not overwritten by it. If the job
 // has done other work, errors.Is finds [ErrOtherJob] in the error.
 func (m *Mart) Begin(info RunInfo) (*Run, error) {
-	info.Work = cmp.Or(info.Work, GMV)
-	if err := info.check(); err != nil {
-		return nil, fmt.Errorf("mart %q: %w", m.path, err)
+	r, err := m.newRun(&info)
+	if err != nil {
+		return nil, err
 	}
-	r := &Run{mart: m, job: info.Job, of: info.Work, other: info.displacement()}
-	err := m.transact(func() error {
+	err = m.transact(func() error {
 		if err := m.admit(info); err != nil {
 			return err
 		}
@@ -114,12 +123,11 @@ func (m *Mart) Begin(info RunInfo) (*Run, error) {
 // a savepoint: what that run has written stands, and what comes now is its own. It has
 // to be of the same kind. If there is none, Continue begins one.
 func (m *Mart) Continue(info RunInfo) (*Run, error) {
-	info.Work = cmp.Or(info.Work, GMV)
-	if err := info.check(); err != nil {
-		return nil, fmt.Errorf("mart %q: %w", m.path, err)
+	r, err := m.newRun(&info)
+	if err != nil {
+		return nil, err
 	}
-	r := &Run{mart: m, job: info.Job, of: info.Work, other: info.displacement()}
-	err := m.transact(func() error {
+	err = m.transact(func() error {
 		if err := m.admit(info); err != nil {
 			return err
 		}

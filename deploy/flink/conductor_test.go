@@ -178,18 +178,11 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 	if err := build(s, player, out); err != nil {
 		t.Fatal(err)
 	}
-	on, err := jobs.Submit(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = on.Close() }()
-	ended := make(chan error, 1)
-	go func() { ended <- on.Wait(context.WithoutCancel(t.Context())) }()
-
+	on := submit(t, p)
 	last, since := d.progress(), time.Now()
 	for !exist(out.Rows.Done, out.Late.Done, out.Bad.Done) {
 		select {
-		case err := <-ended:
+		case err := <-on.ended:
 			t.Fatalf("the job has ended before its timeline: %v; %v", err, d)
 		case <-time.After(rest):
 		}
@@ -202,13 +195,38 @@ func (c *cluster) play(t *testing.T, metric string, assigned []int64, besides fu
 			t.FailNow()
 		}
 	}
-	if err := on.Cancel(t.Context()); err != nil {
+	on.cancelled(t)
+	return played{rows.all, late.all, bad.all, d.counts}
+}
+
+// submitted is a job that a test waits for.
+type submitted struct {
+	*jobs.Job
+	ended <-chan error // how, once it has
+}
+
+// submit submits a pipeline.
+func submit(t *testing.T, p *beam.Pipeline) submitted {
+	t.Helper()
+	on, err := jobs.Submit(t.Context(), p)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, jobs.ErrCancelled) {
-		t.Fatalf("the job has ended with %v, want %v", err, jobs.ErrCancelled)
+	t.Cleanup(func() { _ = on.Close() })
+	ended := make(chan error, 1)
+	go func() { ended <- on.Wait(context.WithoutCancel(t.Context())) }()
+	return submitted{on, ended}
+}
+
+// cancelled cancels the job, which has to end by that.
+func (s submitted) cancelled(t *testing.T) {
+	t.Helper()
+	if err := s.Cancel(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	return played{rows.all, late.all, bad.all, d.counts}
+	if err := <-s.ended; !errors.Is(err, jobs.ErrCancelled) {
+		t.Errorf("the job has ended with %v, want %v", err, jobs.ErrCancelled)
+	}
 }
 
 // configure says how the next job of these tests is to run, and returns its name. There are
